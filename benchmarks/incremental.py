@@ -37,7 +37,6 @@ from hydro_core.catalog.classes import (
     Window,
     passes_on,
 )
-from hydro_core.catalog.forms import reads_changes
 from hydro_core.compile import Compiled, compile_text, optimized, planned
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.changes import changes_suffice
@@ -182,7 +181,7 @@ class Reader:
             self._changed[node.id] = len(now.monus(before)) + len(before.monus(now))
             self._before[node.id] = now
         into = list(map(len, inputs))
-        if node.id in self._in_changes or reads_changes(node.cls):
+        if node.id in self._in_changes or node.cls.reads_changes:
             into = [self._changed.get(e.node, n) for e, n in zip(node.inputs, into, strict=True)]
         read = self._read(node, into, out)
         self.rows[node.op.name] = self.rows.get(node.op.name, 0) + read

@@ -36,7 +36,7 @@ from hydro_core.plan.tick_plan import Component, StateSlot, TickPlan
 from hydro_core.plan.versions import Key, keys_of
 from hydro_core.settings import Settings
 from hydro_core.spark import lower as _registers_all  # noqa: F401 - by being imported
-from hydro_core.spark.executor.fixpoint import Cycle, Streams, fixpoint
+from hydro_core.spark.executor.fixpoint import Cycle, Relations, fixpoint
 from hydro_core.spark.executor.job import Job, RangeResult
 from hydro_core.spark.executor.past import Overlay, Past
 from hydro_core.spark.executor.planned_rounds import PlannedRounds, met_rows
@@ -194,7 +194,7 @@ class Run:
         rounds.run(planned)
         self.streams.update(planned.streams)
 
-    def _over_another_past(self, nodes: Sequence[NodeId], past: Past) -> Streams:
+    def _over_another_past(self, nodes: Sequence[NodeId], past: Past) -> Relations:
         """The streams that are known, and those of some operators over another past."""
         others = {e: r for e, r in self.streams.items() if e.node not in nodes}
         run = Run(self.setting, self.first, self.last, past, others)

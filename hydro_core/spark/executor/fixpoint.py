@@ -25,7 +25,7 @@ from hydro_core.settings import Settings
 from hydro_core.spark.frames.materialize import Materialize, materialized
 from hydro_core.spark.frames.relation import FOREVER, ITEM, TICK, UNTIL, Relation
 
-Streams = Mapping[Endpoint, Relation]
+Relations = Mapping[Endpoint, Relation]
 
 MANY_PIECES = 16
 """What is known of a stream comes in a piece each round; so many become one, lest plans grow."""
@@ -39,7 +39,7 @@ class Apply(Protocol):
 
     def __call__(
         self, node: Node, inputs: Iterable[Relation], *, with_past: bool = True
-    ) -> Streams:
+    ) -> Relations:
         """The relations by the endpoints; without the past, what is stored counts as nothing."""
 
 
@@ -62,7 +62,7 @@ def endless(what: str, name: str, limit: int, cycle: CycleShape) -> DataError:
     )
 
 
-def fixpoint(cycle: Cycle, known: Streams, settings: Settings) -> Streams:
+def fixpoint(cycle: Cycle, known: Relations, settings: Settings) -> Relations:
     """The streams of the cycle; `known` are those that enter it."""
     totals = (_semi_naive if cycle.is_semi_naive else _naive)(cycle, known, settings)
     streams: dict[Endpoint, Relation] = {**known, **totals}
@@ -72,7 +72,7 @@ def fixpoint(cycle: Cycle, known: Streams, settings: Settings) -> Streams:
     return {e: r for e, r in streams.items() if cycle.is_inside(e)}
 
 
-def _of(streams: Streams, stream: Endpoint) -> Relation:
+def _of(streams: Relations, stream: Endpoint) -> Relation:
     return streams[stream] if stream in streams else streams[Endpoint(stream.node)]
 
 
@@ -116,7 +116,7 @@ class _Rounds:
     """The state between rounds of a semi-naive evaluation."""
 
     cycle: Cycle
-    known: Streams
+    known: Relations
     kept: dict[Endpoint, _News]
     now: dict[Endpoint, Relation | None] = field(default_factory=dict)
     """What is new in this round, where it is known not to be nothing."""
@@ -124,7 +124,7 @@ class _Rounds:
     """The different items that were new in an earlier round."""
 
 
-def _semi_naive(cycle: Cycle, known: Streams, settings: Settings) -> Streams:
+def _semi_naive(cycle: Cycle, known: Relations, settings: Settings) -> Relations:
     rounds = _Rounds(cycle, known, {e: _News(cycle.empty(e)) for e in cycle.kept})
     for number in range(settings.max_iterations):
         rounds.now = {}
@@ -183,7 +183,7 @@ def _advance(rounds: _Rounds, node: Node, *, is_first: bool) -> None:
         rounds.now[stream] = _keep(rounds, stream, relation) if is_kept else relation
 
 
-def _gain_at_first(rounds: _Rounds, node: Node) -> Streams:
+def _gain_at_first(rounds: _Rounds, node: Node) -> Relations:
     """From nothing at the streams that close the cycle."""
     cycle = rounds.cycle
     inputs = []
@@ -204,7 +204,7 @@ def _latest(rounds: _Rounds, stream: Endpoint) -> Relation | None:
     return None if news is None else news.new
 
 
-def _gain(rounds: _Rounds, node: Node) -> Streams:
+def _gain(rounds: _Rounds, node: Node) -> Relations:
     """From what is new at the inputs; what comes from outside is read already."""
     cycle, apply = rounds.cycle, rounds.cycle.apply
     news = {i: _latest(rounds, e) for i, e in enumerate(node.inputs) if cycle.is_inside(e)}
@@ -271,7 +271,7 @@ def unknown(relation: Relation, total: Relation) -> Relation:
     return relation.with_(frame=relation.frame.join(known, condition, "left_anti"))
 
 
-def _naive(cycle: Cycle, known: Streams, settings: Settings) -> Streams:
+def _naive(cycle: Cycle, known: Relations, settings: Settings) -> Relations:
     """From all that is known, until no stream that closes the cycle grows any more."""
     totals: dict[Endpoint, Relation] = {e: cycle.empty(e) for e in cycle.closing}
     sizes = dict.fromkeys(totals, 0)

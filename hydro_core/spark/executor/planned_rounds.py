@@ -21,7 +21,7 @@ from hydro_core.plan.kinds import Kind
 from hydro_core.plan.round_lookups import InputPlace, StoredInput
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.settings import Settings
-from hydro_core.spark.executor.fixpoint import Cycle, Streams, endless, summed, unknown
+from hydro_core.spark.executor.fixpoint import Cycle, Relations, endless, summed, unknown
 from hydro_core.spark.executor.past import Past
 from hydro_core.spark.frames.few_rows import InOneJob
 from hydro_core.spark.frames.leaf import PlanLeaf, item_leaf
@@ -152,7 +152,7 @@ def met_rows(
     place: InputPlace,
     of: StoredInput,
     spark: SparkSession,
-    streams: Callable[[Sequence[NodeId], Past], Streams],
+    streams: Callable[[Sequence[NodeId], Past], Relations],
 ) -> MetRows:
     """An input of an operator of a cycle, of the stored rows that are found.
 
@@ -217,7 +217,7 @@ class _Round:
     """The plan of the first round, or of any other one: made node by node."""
 
     cycle: Cycle
-    known: Streams
+    known: Relations
     met: Mapping[InputPlace, MetRows]
     cuts: Mapping[Endpoint, CutStream]
     spark: SparkSession
@@ -310,7 +310,7 @@ class PlannedRounds:
     def __init__(
         self,
         cycle: Cycle,
-        known: Streams,
+        known: Relations,
         met: Mapping[InputPlace, MetRows],
         spark: SparkSession,
         bound: int | None,
@@ -335,7 +335,7 @@ class PlannedRounds:
             _Round(cycle, known, met, self._cuts, spark, bound, first).planned()
             for first in (True, False)
         )
-        self.streams: Streams = {e: self._cuts[e].total.relation(spark) for e in outside}
+        self.streams: Relations = {e: self._cuts[e].total.relation(spark) for e in outside}
         """The streams of the cycle that others read, or that are stored: all that was found."""
 
     @property
