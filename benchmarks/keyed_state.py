@@ -39,7 +39,7 @@ SLOT = StateSlot(
     ("prev_1",),
     parse_ddl("k long, total long, n long"),
     ordered=False,
-    mode=Form.CHANGES,
+    form=Form.CHANGES,
     semantic_hash="00000000",
 )
 

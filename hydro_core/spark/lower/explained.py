@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, assert_never
 
+from hydro_core.analysis.identity import functions_in
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import (
     ByKey,
@@ -18,7 +19,6 @@ from hydro_core.catalog.classes import (
     Positional,
     Product,
 )
-from hydro_core.catalog.spec import functions_of
 from hydro_core.catalog.variants import Gives
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.fn import Fn
@@ -65,8 +65,8 @@ class FunctionRun:
 def function_runs(typed: Typed) -> Iterator[FunctionRun]:
     """Every function of a program with how it runs on Spark."""
     for node in typed.graph:
-        for fn in functions_of(node.args):
-            yield FunctionRun(node, fn, _runtime_at(typed, node, fn))
+        for fn, over in functions_in(node, typed):
+            yield FunctionRun(node, fn, _runtime_at(typed, node, fn, over))
 
 
 def runtime(fn: Fn, inputs: tuple[ItemType, ...], *, result: ItemType | None = None) -> Runtime:
@@ -88,7 +88,7 @@ def _tried(compiled: Callable[[], Any]) -> Runtime:
     return Runtime("column")
 
 
-def _runtime_at(typed: Typed, node: Node, fn: Fn) -> Runtime:
+def _runtime_at(typed: Typed, node: Node, fn: Fn, over: tuple[ItemType, ...]) -> Runtime:
     item = (typed.types.get(node.inputs[0]) or typed.of(node.inputs[0].node)).item
     cls = node.cls
     match cls:
@@ -102,7 +102,9 @@ def _runtime_at(typed: Typed, node: Node, fn: Fn) -> Runtime:
             return Runtime("arrow udf", f"`{node.op.name}` goes from item to item")
         case ByKey() if cls.is_fold:
             return _fold(typed, node, item)
-        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
+        case Product():
+            return runtime(fn, over)
+        case Ends() | Linear() | PerKey() | PerPosition() | OverTime():
             return runtime(fn, (item,))
         case _:
             assert_never(cls)

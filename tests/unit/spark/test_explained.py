@@ -68,6 +68,20 @@ def test_check_says_how_every_function_runs(
     assert "arrow udf  a format specification (line 4)" in capsys.readouterr().out
 
 
+def test_a_condition_of_pairs_is_one_of_two_rows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "p.hydro"
+    file.write_text(
+        'a = source("k long, x long")\nb = source("k long, y long")\n'
+        'a -> join(b, on="k", where=lambda l, r: l.x < r.y) -> out\n'
+        'a -> join(b, suffix="_r", where=lambda l, r: f"{l.x:^5}" < f"{r.y:^5}") -> texts\n'
+    )
+    assert main(["check", str(file), "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)["functions"]
+    assert [f["runs_as"] for f in found] == ["column", "arrow udf"]
+
+
 def test_no_jvm_is_started(tmp_path: Path) -> None:
     file = tmp_path / "p.hydro"
     file.write_text(PROGRAM)
