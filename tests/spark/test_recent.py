@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 
@@ -104,6 +104,26 @@ def test_stored(seed: int, mode: str, spark: SparkSession, tmp_path: Path) -> No
     wanted = list(run_items(compiled, ticks, Options(optimized=False)))
     found = stored_outputs(tmp_path, compiled, ticks, mode, spark)
     assert _as_bags(found) == _as_bags(wanted), made.text
+
+
+TWO_WINDOWS = """
+day = a -> persist(for_=timedelta(days=1), by="at")
+days = a -> persist(for_=timedelta(days=3), by="at")
+day -> aggregate(n=count()) -> of_a_day
+days -> changes() -> of_days
+"""
+
+
+@pytest.mark.parametrize("mode", ["few", "many"])
+def test_two_windows_over_one_input(mode: str, spark: SparkSession, tmp_path: Path) -> None:
+    """Rows leave the shorter one while the longer one, in whose table they stand, has them."""
+    compiled = compile_graph(parse(TWO_WINDOWS), {"a": parse_ddl("at timestamp")})
+    days = [START + timedelta(days=n) for n in range(6)]
+    rows = [[{"at": (day + timedelta(hours=n)).isoformat()} for n in range(4)] for day in days]
+    ticks = list(read_ticks(compiled.typed, [{"a": of_day} for of_day in rows], DAYS))
+    wanted = list(run_items(compiled, ticks, Options(optimized=False)))
+    found = stored_outputs(tmp_path, compiled, ticks, mode, spark)
+    assert _as_bags(found) == _as_bags(wanted)
 
 
 def _as_bags(ticks: Sequence[Outputs]) -> list[dict[str, list[str]]]:

@@ -25,6 +25,7 @@ from hydro_core.catalog.classes import (
 from hydro_core.catalog.forms import Form
 from hydro_core.files.parquet import parquet_format
 from hydro_core.ir.walk import behind
+from hydro_core.plan.bound import TimeBound
 from hydro_core.plan.changes import in_one_form
 from hydro_core.plan.found_rows import ExtremeRows
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
@@ -153,7 +154,10 @@ def alive_rows(
     alone = in_one_form(plan, added)
     found = {}
     for slot, bound in slots:
-        upto = bound.since(end) if alone.issuperset(slot.readers) else None
+        # What leaves first is what leaves the shortest of the windows over these rows.
+        ends = [TimeBound.of(plan.graph[reader]) for reader in slot.readers]
+        leaves = [one.since(end) for one in ends if one is not None]
+        upto = max(leaves) if alone.issuperset(slot.readers) else None
         alive = Alive(bound, bound.since(start), upto)
         rows = store.few_alive(tables[slot.id].name, run.first - 1, alive, most)
         if rows is not None:
