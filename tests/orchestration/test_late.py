@@ -6,14 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from hydro_core.spark.inputs.batches import Batch
 from hydro_core.spark.pipeline.verify import verify
+from hydro_core.ticks.calendar import TickWindow
 from hydrotick.cli import late_status
+from hydrotick.flows.landed_past import LandingReads
 from hydrotick.quality.facts import measure
 from tests.orchestration.late import DAYS, IN_TIME, LATE, OPEN, Late, Row, at, committed
 
@@ -227,19 +229,21 @@ def test_killed_at_a_step(tmp_path: Path, of_rows: Ideal, policy: str, step: str
     assert late.contents == of_rows(rows, OPEN + 2)
 
 
-def test_another_process_that_corrects_meanwhile_is_noticed(tmp_path: Path, of_rows: Ideal) -> None:
+def test_another_process_that_corrects_meanwhile_is_noticed(
+    tmp_path: Path, of_rows: Ideal, monkeypatch: pytest.MonkeyPatch
+) -> None:
     late, other = committed(tmp_path, "next"), None
-    read = late.runner.landed
+    read = LandingReads.__call__
 
-    def landed(*arguments: Any) -> Any:
+    def landed(reading: LandingReads, windows: Sequence[TickWindow]) -> Mapping[str, Batch]:
         nonlocal other
-        found = read(*arguments)
+        found = read(reading, windows)
         if other is None:
             other = Late(tmp_path)
             other.correct(1)
         return found
 
-    late.runner.landed = landed  # type: ignore[method-assign]
+    monkeypatch.setattr(LandingReads, "__call__", landed)
     (report,) = late.run(OPEN, OPEN)
     assert "another process has committed" in report.problem
     assert not report.judged

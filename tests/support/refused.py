@@ -23,10 +23,13 @@ from hydro_core.errors import Code, HydroError
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden" / "refused"
 _HEAD = "== "
-_PORT = re.compile(r"127\.0\.0\.1:\d+")
-_WRITER = re.compile(r"process \d+ on \S+, since [\dT:.+-]+\d")
-_PART = re.compile(r"part-\d{5}-[0-9a-f-]{36}-")
-"""The name of a file of a Delta table, which is another one each time."""
+_OTHER_EACH_TIME = (
+    (r"127\.0\.0\.1:\d+", "127.0.0.1:PORT"),
+    (r"process \d+ on \S+, since [\dT:.+-]+\d", "process N on HOST, since WHEN"),
+    (r"part-\d{5}-[0-9a-f-]{36}-", "part-NAME-"),
+    (r"(staged/\d+-\d+-)[0-9a-f]{12}", r"\1NAME"),
+)
+"""Ports, writers, and names of a table's files and folders."""
 
 
 class Refused:
@@ -59,8 +62,9 @@ class Refused:
             place = f"{first.span.line}:{first.span.column}"
             assert at in (place, str(first.span.line))
         said = self._temporary.sub("TMP", str(caught.value))
-        said = _WRITER.sub("process N on HOST, since WHEN", _PORT.sub("127.0.0.1:PORT", said))
-        self._judge(_PART.sub("part-NAME-", said))
+        for pattern, stands in _OTHER_EACH_TIME:
+            said = re.sub(pattern, stands, said)
+        self._judge(said)
 
     def _judge(self, said: str) -> None:
         self._seen += 1
