@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
-from typing import TYPE_CHECKING, assert_never
+from typing import Protocol, assert_never
 
 from hydro_core.analysis.lineage import map_of
 from hydro_core.catalog.classes import (
@@ -47,9 +47,6 @@ from hydro_core.plan.versions import group_key, key_paths
 from hydro_core.types.item import FieldPath, ItemType, Row, at, leaves
 from hydro_core.types.item import children as fields_in
 
-if TYPE_CHECKING:
-    from hydro_core.plan.origins import Partners
-
 KnownFields = tuple[FieldPath | None, ...]
 """Fields of items; None for one that is not known."""
 KeyPaths = tuple[Sequence[FieldPath], Sequence[FieldPath]]
@@ -60,12 +57,22 @@ FieldsOf = tuple[LookupSource, KnownFields]
 """Rows from which fields are known, and where they have them."""
 
 
+class JoinsThatDrop(Protocol):
+    """Which rows the joins of a plan let pass."""
+
+    def keys(self, node: Node, i: int) -> Sequence[FieldPath]:
+        """The leaves by which rows of an input are asked for a partner; none: all may pass."""
+
+    def meeting(self, node: Node, i: int, by: LookupSource, known: KnownFields) -> LookupSource:
+        """Those of some rows that may find a partner, which have the leaves at these places."""
+
+
 class StoredRows:
     """Finds what is stored of the streams of a plan, and how fields go through its operators."""
 
     def __init__(self, plan: TickPlan) -> None:
         self._plan, self._graph, self._kinds = plan, plan.graph, plan.kinds
-        self.joins: Partners | None = None
+        self.joins: JoinsThatDrop | None = None
         """What is asked of rows that are found on the way to others."""
         self._maps = {node.id: map_of(plan.typed, node) for node in plan.graph}
 
@@ -240,7 +247,7 @@ FieldSources = set[FieldsOf] | None
 
 
 def with_partner(
-    joins: Partners, of: tuple[Node, int], found: FieldSources, many: int
+    joins: JoinsThatDrop, of: tuple[Node, int], found: FieldSources, many: int
 ) -> FieldSources:
     """Those of the rows of a join's input that may find a partner, with the `many` fields that are
     wanted; behind these, what is found has the join's keys.
