@@ -59,3 +59,15 @@ def test_what_is_public_costs_nothing_until_it_is_used() -> None:
         [sys.executable, "-c", loaded], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["hydro_core"]
+
+
+def test_benchmarks_go_with_what_they_measure() -> None:
+    """They run by hand alone: a name that has moved would be noticed when somebody measures."""
+    files = sorted((ROOT / "benchmarks").rglob("*.py"))
+    names = {".".join(file.relative_to(ROOT).with_suffix("").parts) for file in files}
+    imports = "\n".join(f"import {name}" for name in sorted(names) if "__main__" not in name)
+    done = subprocess.run(
+        [sys.executable, "-c", imports], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert len(names) > 30
+    assert done.returncode == 0, done.stderr
