@@ -8,8 +8,6 @@ The upkeep of stored tables is a schedule: small files are joined, what was repl
 takes the flow's place in its pool, so it is done between two runs of the flow.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta

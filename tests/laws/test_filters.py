@@ -209,7 +209,7 @@ def _fired(program: Compiled) -> set[str]:
     problem, rules = prepare(load(program.typed))
     egraph = EGraph(problem, rules, log=True)
     egraph.saturate()
-    return {f.rule.name for f in egraph.firings()}
+    return {rule.name for rule, _ in egraph.firings()}
 
 
 @pytest.mark.parametrize(("rule", "text"), [(r, t) for r, texts in CASES.items() for t in texts])
