@@ -187,7 +187,9 @@ def test_ranges_store_what_their_ticks_store(first: int, ticked: Path, tmp_path:
         assert ours == theirs, spec.name
 
 
-@pytest.mark.parametrize("step", ["outputs/totals", "tables", "ledger"])
+@pytest.mark.parametrize(
+    "step", ["outputs/totals", pytest.param("tables", marks=pytest.mark.slow), "ledger"]
+)
 def test_a_tick_that_is_cut_off_leaves_nothing(step: str, tmp_path: Path) -> None:
     pipeline = opened(tmp_path / "pipeline")
     run(pipeline, 0, 2)

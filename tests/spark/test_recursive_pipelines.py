@@ -107,7 +107,7 @@ def text(found: list[Outputs]) -> str:
 @pytest.mark.parametrize(
     ("rules", "mode"),
     [
-        (RULES, "few"),
+        pytest.param(RULES, "few", marks=pytest.mark.slow),
         pytest.param(STAYS + MAY_GO, "switched", marks=pytest.mark.slow),
         (IN_TURNS, "switched"),
     ],

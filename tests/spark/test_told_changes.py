@@ -179,7 +179,11 @@ def check(name: str, seed: int, ranges: list[tuple[int, ...]], spark: SparkSessi
             assert repr(on_spark(which, given, lengths, spark)) == repr(wanted), (seed, lengths)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+# What is told of the right side is told of the left one, turned around.
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.slow if "right" in n else ()) for n in PROGRAMS],
+)
 def test_ranges_that_follow_each_other_give_the_same(name: str, spark: SparkSession) -> None:
     check(name, 1, [(2, 3, 1)], spark)
 
