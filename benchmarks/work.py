@@ -18,9 +18,6 @@ _ROWS = "number of output rows"
 _FILES = ("Scan parquet", "FileScan", "BatchScan")
 _HANDED = ("Scan", "LocalTableScan")
 
-COUNTED = (("spark.sql.ui.retainedExecutions", "1000"),)
-"""What a session needs, so that Spark remembers what it has run."""
-
 
 @dataclass(slots=True)
 class RowsTouched:
@@ -34,41 +31,65 @@ class RowCounter:
     """Counts the rows of what a Spark context runs."""
 
     def __init__(self, spark: SparkSession) -> None:
-        java: Any = spark._jsparkSession  # noqa: SLF001 - Spark's counts have no face in Python
-        self._bus = java.sparkContext().listenerBus()
-        self._store = java.sharedState().statusStore()
+        self._context: Any = spark._jsparkSession.sparkContext()  # noqa: SLF001 - no face in Python
+        self._jvm: Any = spark.sparkContext._jvm  # noqa: SLF001
 
     @contextmanager
     def counting(self) -> Iterator[RowsTouched]:
         """What is touched inside; the counts are there at its end."""
-        found, before = RowsTouched(), set(self._runs())
+        found, runs = RowsTouched(), self._remembered()
         with mock.patch.object(store, "framed", _counted(store.framed, found)):
             # A plan that is kept takes its rows as tables.
             past = store.CommittedPast
             with (
                 mock.patch.object(past, "arrow", _counted(past.arrow, found)),
                 mock.patch.object(planned_rounds, "met_by", _counted(planned_rounds.met_by, found)),
+                self._hearing(runs.listener().get()),
             ):
                 yield found
-        for number in set(self._runs()) - before:
-            for name, rows in self._nodes(number):
+        for run in _each(runs.executionsList()):
+            for name, rows in _nodes(runs, run.executionId()):
                 if name.startswith(_FILES):
                     found.read += rows
                 elif not name.startswith(_HANDED):
                     found.made += rows
 
-    def _runs(self) -> list[int]:
-        self._bus.waitUntilEmpty()
-        return [run.executionId() for run in _each(self._store.executionsList())]
+    def _remembered(self) -> Any:
+        """What remembers all that is run while its listener hears of it.
 
-    def _nodes(self, number: int) -> list[tuple[str, int]]:
-        counts, found = self._store.executionMetrics(number), []
-        for node in _each(self._store.planGraph(number).allNodes()):
-            for metric in _each(node.metrics()):
-                value = counts.get(metric.accumulatorId())
-                if metric.name() == _ROWS and value.isDefined():
-                    found.append((node.name(), int(str(value.get()).replace(",", ""))))
-        return found
+        The one of the session forgets: it keeps a few executions, and its counts of a stage may get
+        lost where another execution ends while the stage begins, which a second thread looks after.
+        """
+        conf = self._context.conf().clone()
+        conf.set("spark.sql.ui.retainedExecutions", "100000")
+        conf.set("spark.appStateStore.asyncTracking.enable", "false")
+        spark, ui = self._jvm.org.apache.spark, self._jvm.org.apache.spark.sql.execution.ui
+        kept = spark.status.ElementTrackingStore(spark.util.kvstore.InMemoryStore(), conf)
+        heard = ui.SQLAppStatusListener(conf, kept, True)
+        return ui.SQLAppStatusStore(kept, self._jvm.scala.Some(heard))
+
+    @contextmanager
+    def _hearing(self, listener: Any) -> Iterator[None]:
+        """Whatever is run inside, and nothing else, is heard."""
+        bus = self._context.listenerBus()
+        bus.waitUntilEmpty()
+        self._context.addSparkListener(listener)
+        try:
+            yield
+            bus.waitUntilEmpty()
+        finally:
+            self._context.removeSparkListener(listener)
+
+
+def _nodes(runs: Any, number: int) -> list[tuple[str, int]]:
+    """The operators of an execution, with the rows that each gave."""
+    counts, found = runs.executionMetrics(number), []
+    for node in _each(runs.planGraph(number).allNodes()):
+        for metric in _each(node.metrics()):
+            value = counts.get(metric.accumulatorId())
+            if metric.name() == _ROWS and value.isDefined():
+                found.append((node.name(), int(str(value.get()).replace(",", ""))))
+    return found
 
 
 def _counted(hand: Callable[..., Any], found: RowsTouched) -> Callable[..., Any]:

@@ -32,7 +32,7 @@ from benchmarks.measure import Meter, Ratio, Runs, note, parser_of, plan_of, rep
 from benchmarks.tpch.data import KEYS, as_ticks, made, newest
 from benchmarks.tpch.judge import Judge
 from benchmarks.tpch.programs import NAMES, program, sql
-from benchmarks.work import COUNTED, RowCounter, RowsTouched
+from benchmarks.work import RowCounter, RowsTouched
 from hydro_core.compile import best_plan, compile_text
 from hydro_core.optimize.statistics import Statistics
 from hydro_core.settings import Settings
@@ -185,7 +185,7 @@ def main() -> int:
     if asked.plans:
         plans(asked)
         return 0
-    spark, settings = session(asked.memory, extra=COUNTED)
+    spark, settings = session(asked.memory)
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="hydrotick-bench-") as scratch:
         place = Path(scratch)
