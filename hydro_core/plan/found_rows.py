@@ -73,6 +73,17 @@ class RowsSinceLate:
 
 
 @dataclass(frozen=True, slots=True)
+class LeavingRows:
+    """The stored rows of a slot that leave a window of so many ticks in a tick."""
+
+    slot: str
+    ticks: int
+
+    def __str__(self) -> str:
+        return f"{self.slot} of {self.ticks} ticks ago"
+
+
+@dataclass(frozen=True, slots=True)
 class ExtremeRows:
     """The stored rows of a slot with the least or the greatest values of a leaf, nulls apart, of
     those that lookups do not find.
@@ -135,7 +146,14 @@ class RowsUpToNext:
 ROW, FIRST, LAST = "row", "from", "up_to"
 """The fields of these items."""
 DerivedRows = (
-    PassingRows | MeetingRows | FoundRows | RowsSinceLate | RowsBefore | RowsUpToNext | ExtremeRows
+    PassingRows
+    | MeetingRows
+    | FoundRows
+    | LeavingRows
+    | RowsSinceLate
+    | RowsBefore
+    | RowsUpToNext
+    | ExtremeRows
 )
 """Rows that are told from others."""
 LookupSource = str | DerivedRows
@@ -213,7 +231,7 @@ Lookups = frozenset[Lookup]
 def _steps_to(rows: LookupSource) -> int:
     """Through how many slots the search for some rows goes."""
     match rows:
-        case str():
+        case str() | LeavingRows():
             return 0
         case FoundRows(_, found):
             return 1 + found.steps
@@ -243,6 +261,8 @@ def derived_rows(lookups: Iterable[Lookup]) -> tuple[DerivedRows, ...]:
 
 def _told_from(rows: DerivedRows) -> Iterable[LookupSource]:
     match rows:
+        case LeavingRows():
+            return ()
         case FoundRows(_, found):
             return (found.by,)
         case PassingRows(of) | RowsBefore(of):

@@ -35,13 +35,21 @@ from hydro_core.catalog.classes import (
     Projection,
     Running,
     Sum,
+    Window,
 )
 from hydro_core.catalog.properties import Passes
 from hydro_core.catalog.spec import functions_of
 from hydro_core.catalog.variants import Gives, Meets
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
-from hydro_core.plan.found_rows import FoundRows, Lookup, LookupSource, MeetingRows, PassingRows
+from hydro_core.plan.found_rows import (
+    FoundRows,
+    LeavingRows,
+    Lookup,
+    LookupSource,
+    MeetingRows,
+    PassingRows,
+)
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.stored_rows import (
     FieldsOf,
@@ -101,7 +109,9 @@ class NewRowOrigins:
             if arriving is not None:
                 found.add((arriving, wanted))
                 continue
-            before = self._comes_with(node)
+            leaving = self._leaving(node)
+            found |= {(rows, wanted) for rows in leaving}
+            before = range(1) if leaving else self._comes_with(node)
             if before is None:
                 return None
             more = set[tuple[NodeId, KnownFields]]()
@@ -126,6 +136,13 @@ class NewRowOrigins:
             if source.id == node.id:
                 return PassingRows(name, filters) if filters else name
         return None
+
+    def _leaving(self, node: Node) -> tuple[LeavingRows, ...]:
+        """The stored rows that leave a window of events: what else is new there comes to it."""
+        if not isinstance(node.cls, Window) or node.cls.timed:
+            return ()
+        is_of_events = self._kinds[node.inputs[0].node] is Kind.E
+        return (LeavingRows(self._plan.reads[node.id], node.args["n"]),) if is_of_events else ()
 
     def _with_partner(self, node: Node, i: int, fields: KnownFields) -> set[FieldsOf] | None:
         """The rows with which comes what is new in an input of a join, of these those that find a

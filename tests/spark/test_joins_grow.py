@@ -73,3 +73,36 @@ def test_a_late_tick_is_handed_what_it_meets(
         handed(program, before, tmp_path / str(before), spark) for before in (LITTLE, MUCH)
     )
     assert 0 < little <= much <= 1.5 * little + 10, (little, much)
+
+
+def after_a_window(program: str, before: int, directory: Path, spark: SparkSession) -> int:
+    """The stored rows that Spark is handed in a tick in which rows leave alone; what comes of it is
+    the same as without lookups.
+    """
+    made, found, gone = plan(optimized(compile_text(program)).typed), [], []
+    for few in (1, SETTINGS.spark.few_rows):
+        pipeline = Pipeline(directory / str(few), made, SETTINGS.with_(few_rows=few), spark)
+        few_rows = {"l": batch(before // 2, LATE)["l"]}
+        pipeline.run_tick(0, few_rows | {"r": batch(0, before)["r"]})
+        pipeline.run_tick(1, {"l": batch(before // 4, LATE)["l"]})
+        with RowCounter(spark).counting() as touched:
+            pipeline.run_tick(2, {})
+        found.append(touched.read)
+        gone.append(sorted(map(repr, pipeline.output("out").to_pylist())))
+    assert gone[0] == gone[1] != []
+    return found[1]
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n == "semi" else pytest.mark.slow) for n in JOINS]
+)
+def test_a_history_is_looked_up_by_what_leaves_a_window(
+    name: str, tmp_path: Path, spark: SparkSession
+) -> None:
+    if name in ("right", "outer"):
+        pytest.skip("the rows of the history that no row of the window meets are all there again")
+    program = f"{SCHEMAS}l -> window(2) -> {JOINS[name]} -> changes() -> out"
+    little, much = (
+        after_a_window(program, before, tmp_path / str(before), spark) for before in (LITTLE, MUCH)
+    )
+    assert 2 * LATE < little <= much <= 1.5 * little + 10, (little, much)

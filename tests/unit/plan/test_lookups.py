@@ -192,19 +192,14 @@ def test_matches_of_two_histories_look_up_what_is_new(how: str, where: str, end:
     assert all(slot and "q: " not in slot for slot in slots.values()), slots
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="What leaves a window came in a tick before: no batch tells which rows it meets, so the"
-    " whole history is read.",
-)
 @pytest.mark.parametrize("how", ["inner", "semi", "anti"])
 def test_a_history_is_looked_up_by_what_leaves_a_window(how: str) -> None:
     text = "h = r -> window(3); g = q -> persist() -> select('k', 'w'); "
     text += f"h -> join(right=g, on='k', how='{how}') -> changes() -> out"
     slots = found(text, optimize=True)
     assert slots.pop("r", ()) is None
-    assert slots != {}
-    assert None not in slots.values(), slots
+    assert all(rows and "r of 3 ticks ago: k=k" in rows for rows in slots.values()), slots
+    assert len(slots) == 1
 
 
 def test_all_that_is_new_of_what_is_stored_is_made_whoever_looks_at_it() -> None:

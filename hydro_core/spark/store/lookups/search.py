@@ -11,6 +11,7 @@ from hydro_core.plan.found_rows import (
     DerivedRows,
     ExtremeRows,
     FoundRows,
+    LeavingRows,
     Lookup,
     LookupSource,
     MeetingRows,
@@ -94,12 +95,10 @@ class StoredSearch:
     ) -> tuple[Column, ItemType] | None:
         """The items of rows that are told from known ones; None where these are not all known."""
         match rows:
-            case FoundRows(slot):
-                table = self._of_step(rows, known, found)
-                if table is None:
-                    return None
-                self._tables[rows] = table
-                return table[ITEM].combine_chunks(), self._plan.slot(slot).item
+            case FoundRows():
+                return self._stored(rows, known, found)
+            case LeavingRows():
+                return self._leaving(rows)
             case RowsBefore(of):
                 return rows_before(rows, self._tables[of], known[of][1]) if of in known else None
             case PassingRows(of, filters):
@@ -116,6 +115,24 @@ class StoredSearch:
             case ExtremeRows(slot, beside=beside):
                 items = self._extreme(rows, known) if _are_known(beside, known) else None
                 return None if items is None else (items, self._plan.slot(slot).item)
+
+    def _stored(
+        self, rows: FoundRows, known: KnownItems, found: Mapping[str, pa.Table]
+    ) -> tuple[Column, ItemType] | None:
+        table = self._of_step(rows, known, found)
+        if table is None:
+            return None
+        self._tables[rows] = table
+        return table[ITEM].combine_chunks(), self._plan.slot(rows.slot).item
+
+    def _leaving(self, rows: LeavingRows) -> tuple[Column, ItemType] | None:
+        """The items that leave a window; None in a range of several ticks."""
+        slot = self._plan.slot(rows.slot)
+        tick = self._state.ticks(slot)[1] + 1 - rows.ticks
+        if not self._is_tick:
+            return None
+        table = self._state.met(slot, Met(Needed(frozenset(), True), slot.item, {}, (tick, tick)))
+        return None if table is None else (table[ITEM].combine_chunks(), slot.item)
 
     def _extreme(self, rows: ExtremeRows, known: KnownItems) -> Column | None:
         slot = self._plan.slot(rows.slot)
