@@ -71,7 +71,7 @@ def check_project(style: str) -> int:
                 wrong[flow.name] = problem
     names = sorted({*programs, *wrong})
     if style == "json":
-        output.print_json({"flows": [_told(name, programs, wrong) for name in names]})
+        output.print_json({"flows": [_as_json(name, programs, wrong) for name in names]})
         return 1 if wrong else 0
     for name in names:
         if name in wrong:
@@ -84,7 +84,7 @@ def check_project(style: str) -> int:
     return 1 if wrong else 0
 
 
-def _told(
+def _as_json(
     name: str, programs: Mapping[str, Compiled], wrong: Mapping[str, HydroError]
 ) -> dict[str, Any]:
     if name in wrong:

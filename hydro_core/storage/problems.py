@@ -45,7 +45,7 @@ class StoreProblem:
 
 
 @contextmanager
-def told(url: str, bucket: str, doing: str) -> Iterator[None]:
+def store_errors(url: str, bucket: str, doing: str) -> Iterator[None]:
     """Within it what a store does not do becomes an error for people.
 
     What is not there is a `FileNotFoundError`, what was there or has changed an error of

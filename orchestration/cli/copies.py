@@ -94,13 +94,13 @@ def restore(options: Asked) -> int:
     runner = TickRunner(found.settings)
     if options.dry_run:
         read_again(asked)
-        console.give(*_told(asked, runner, done=False))
+        console.give(*_described(asked, runner, done=False))
         return _CHANGES
     console.say("This restores", *(f"  {line}" for line in _lines(asked, runner)))
     console.say("What was committed since is computed again from what has landed.")
     if not console.agreed("Nothing was changed."):
         return _UNCHANGED
-    told = _told(asked, runner, done=True)
+    told = _described(asked, runner, done=True)
     with open_existing(found.settings.dagster_home) as instance:
         for flow in asked.flows:
             if instance is not None:
@@ -171,7 +171,7 @@ def _lines(asked: Restorable, runner: TickRunner) -> list[str]:
     return lines
 
 
-def _told(asked: Restorable, runner: TickRunner, *, done: bool) -> tuple[dict[str, Any], str]:
+def _described(asked: Restorable, runner: TickRunner, *, done: bool) -> tuple[dict[str, Any], str]:
     """What is restored, as JSON and in words."""
     told = {
         "copy": str(asked.copy),

@@ -59,7 +59,7 @@ def simulate_schedules(options: Asked) -> int:
     done = ScheduleSearch(machine, facts, limits, explored).run(options.schedules, options.seed)
     progress.end()
     story = None if done.found is None else smallest(machine, facts, done.found, limits)
-    told = _Told(machine, typed, graph.name, done, story)
+    told = _Report(machine, typed, graph.name, done, story)
     if options.out is not None and story is not None:
         text = json.dumps(told.ticks(), ensure_ascii=False)
         options.out.write_text(f"{text}\n", encoding="utf-8")
@@ -68,7 +68,7 @@ def simulate_schedules(options: Asked) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _Report:
     machine: RuleMachine
     typed: Typed
     name: str
