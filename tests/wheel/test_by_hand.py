@@ -45,8 +45,8 @@ _SETTINGS = """
 [spark]
 master = "local[2]"
 memory = "1g"
-few_rows = 0
-small_writes = 0
+few_rows = 1
+small_writes = 1
 [ticks]
 range = 1
 [dagster]
