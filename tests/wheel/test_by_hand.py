@@ -89,6 +89,7 @@ class ByHand:
 
     def __init__(self, at: Path, environment: Environment) -> None:
         self.at, self._environment = at, environment
+        self.dagster = at.parent / "dagster"
         folder = at / "assets" / "totals"
         folder.mkdir(parents=True)
         (folder / "asset.yaml").write_text(json.dumps(_DECLARED))
@@ -135,7 +136,8 @@ class ByHand:
     def status(self, *words: str) -> tuple[int, Any]:
         """What `status` says of the flow, and its exit code."""
         asked = ["hydrotick", "status", "totals", "--format", "json", *words]
-        done = self._environment.run(asked, self.at)
+        variables = {**self._environment.variables, "DAGSTER_HOME": str(self.dagster)}
+        done = self._environment.run(asked, self.at, variables)
         assert "Traceback" not in done.stdout
         return done.returncode, json.loads(done.stdout[done.stdout.index("{") :])["flows"][0]
 
@@ -255,10 +257,10 @@ def ui(environment: Environment, shop: ByHand) -> Iterator[Ui]:
     folder = shop.at.parent
     (page,) = [block for block in ALL if block.file == "definitions.py"]
     (folder / "definitions.py").write_text(page.text, encoding="utf-8")
-    (folder / "dagster").mkdir()
-    (folder / "dagster" / "dagster.yaml").write_text(_DAGSTER, encoding="utf-8")
+    shop.dagster.mkdir()
+    (shop.dagster / "dagster.yaml").write_text(_DAGSTER, encoding="utf-8")
     words = ["dagster", "dev", "-f", "definitions.py"]
-    with served(environment, words, folder, {"DAGSTER_HOME": str(folder / "dagster")}) as port:
+    with served(environment, words, folder, {"DAGSTER_HOME": str(shop.dagster)}) as port:
         yield Ui(port)
 
 
