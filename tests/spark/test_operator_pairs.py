@@ -31,14 +31,14 @@ FAILING = 5
 
 
 def handed_over(_: int) -> Iterator[Range]:
-    """A tick whose rows are handed to Spark, one by the plan that is kept, two that read tables."""
-    parts = ((1, FEW), (1, LOW), (2, ALL_LOW), (1, LOW), (2, FEW))
+    """Ticks whose rows are handed to Spark, by a plan that is kept; two that read tables."""
+    parts = ((1, FEW), (1, FEW), (2, ALL_LOW), (1, FEW), (2, FEW))
     return (Range(ticks, settings) for ticks, settings in parts)
 
 
 def from_tables(_: int) -> Iterator[Range]:
-    """A range of few rows, a tick that reads tables, and ticks of few rows by a kept plan."""
-    parts = ((2, FEW), (1, ALL_LOW), (1, FEW), (1, FEW), (1, LOW), (1, FEW))
+    """A range of few rows, a tick that reads tables, ticks of few rows, and a range of many."""
+    parts = ((2, LOW), (1, ALL_LOW), (1, LOW), (1, LOW), (2, ALL_LOW))
     return (Range(ticks, settings) for ticks, settings in parts)
 
 
@@ -84,7 +84,7 @@ def problem(
     program = storable(program_of(one))
     ticks = ticks_of(one, program)
     wanted = _bags(run_items(program, ticks, Options(optimized=False)))
-    found = _bags(stored_outputs(directory / "pipeline", program, ticks, mode, spark))
+    found = _bags(stored_outputs(directory / "p", program, ticks, mode, spark, reopen=False))
     for tick, (has, should) in enumerate(zip(found, wanted, strict=True)):
         for name, items in should.items():
             if has[name] != items:

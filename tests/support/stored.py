@@ -69,15 +69,21 @@ def stored_outputs(
     spark: SparkSession,
     *,
     optimize: bool = True,
+    reopen: bool = True,
 ) -> list[Outputs]:
-    """The outputs as of each tick, read when it is committed and, once more, when all are."""
+    """The outputs as of each tick, read when it is committed and, once more, when all are.
+
+    Without `reopen` the parts of the same settings are of one pipeline, which keeps its plans.
+    """
     parts = MODES[mode] if isinstance(mode, str) else mode
     plan = planned(program, best_plan(program) if optimize else None)
     items = {name: stream.item for name, stream in program.typed.inputs.items()}
     found: list[Outputs] = []
+    opened: dict[Settings, Pipeline] = {}
     first = 0
     for length, settings in parts(len(ticks)):
-        pipeline = Pipeline(directory, plan, settings, spark)
+        pipeline = opened.get(settings) or Pipeline(directory, plan, settings, spark)
+        opened |= {} if reopen else {settings: pipeline}
         last = first + length - 1
         batches = {name: batch(name, of, ticks, first, last) for name, of in items.items()}
         times = {t: (ticks[t].start, ticks[t].end) for t in range(first, last + 1)}
