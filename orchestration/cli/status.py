@@ -23,7 +23,7 @@ from hydro_core.types.quarantine import QUARANTINE
 from ..code_location.next_run import next_run
 from ..flows.flows import Flows, Quarantined, quarantined
 from ..flows.late_arrivals import LateEvents, kept_events
-from ..instance.run_tags import IN_FLIGHT, PROCESS_TAG, keys_of
+from ..instance.run_tags import IN_FLIGHT, keys_of, process_of
 from ..project import project
 from ..project.console import Console, flow_named
 from ..project.programs import started_empty
@@ -228,7 +228,7 @@ def _running(record: dg.RunRecord) -> RunInFlight:
         record.start_time or record.create_timestamp.timestamp(), tz=UTC
     ).isoformat(timespec="seconds")
     return RunInFlight(
-        run.run_id, keys_of(run.tags), run.status.value.lower(), begun, run.tags.get(PROCESS_TAG)
+        run.run_id, keys_of(run.tags), run.status.value.lower(), begun, process_of(run)
     )
 
 
