@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 FLOW_TAG = "flow"
 PROCESS_TAG = ".dagster/hydrotick/process"
-"""The tag of a run that names the process which executes it; the UI hides tags that begin so."""
+"""The tag of a run that names the process which executes it, behind its own number, since tags are
+copied to a run that is executed again; the UI hides tags that begin so."""
 JUDGED_TAG = "hydrotick/judged"
 """The tag of a run whose tick was judged wrong: its own number, since tags are copied to a run that
 is executed again."""
@@ -36,6 +37,21 @@ RANGE_END = "dagster/asset_partition_range_end"
 def range_tags(first: str, last: str) -> dict[str, str]:
     """The tags by which a run is for all ticks from one key to another."""
     return {RANGE_START: first, RANGE_END: last}
+
+
+def process_tag(run_id: str, process: str) -> dict[str, str]:
+    """The tag by which a run names the process that executes it."""
+    return {PROCESS_TAG: f"{run_id} {process}"}
+
+
+def process_of(run: dg.DagsterRun) -> str | None:
+    """The process that executes a run, as its tag names it; None: it names none, or that of the run
+    which it executes again.
+    """
+    of, _, process = run.tags.get(PROCESS_TAG, "").rpartition(" ")
+    # Earlier releases named the process alone.
+    is_own = of == run.run_id or (not of and run.parent_run_id is None)
+    return process if process and is_own else None
 
 
 def keys_of(tags: Mapping[str, str]) -> tuple[str, str] | None:
