@@ -221,17 +221,19 @@ class _Analysis:
         if cls.keeps:
             return self._of_new_matches(node, i, cls.keeps)
         if self._origins.tells(node):
-            return _united((self._on_side(node, i), met))
-        return self._of_extremes(node, i)
+            found = _united((self._on_side(node, i), met))
+        else:
+            found = self._of_extremes(node, i)
+        return found or self._of_found(node, i)
 
     def _matched(self, node: Node, i: int, *, wanted: bool) -> Wanted:
         """What is looked at of an input for matches in the second, or of it."""
         of_events = [self._kinds[e.node] is Kind.E for e in node.inputs]
         if of_events[0] or (of_events[1] and wanted):
             return self._met(*sides(node, i))
-        if (wanted or i == 1) and not self._origins.tells(node):
-            return self._of_extremes(node, i)
-        return self._of_new_matches(node, i, (0,))
+        extremes = (wanted or i == 1) and not self._origins.tells(node)
+        found = self._of_extremes(node, i) if extremes else None
+        return found or self._of_new_matches(node, i, (0,))
 
     def _of_extremes(self, node: Node, i: int) -> Wanted:
         """What is looked at of an input, all pairs or matches of which are wanted at each tick.
@@ -257,13 +259,14 @@ class _Analysis:
         the last?
         """
         if not self._origins.tells(node):
-            return None
+            return self._of_found(node, i)
         mine, other = sides(node, i)
         earlier = (self._met(mine, mine),) if 1 - i in keeps else ()
         met = self._met(mine, other)
         if isinstance(node.cls, AsOf) and i == 0 and met is not None:
             met = _Rows(frozenset(next_partners(self._plan, self._origins, node, met.found)))
-        return _united((NEW_ROWS, self._on_side(node, i), met, *earlier))
+        found = _united((NEW_ROWS, self._on_side(node, i), met, *earlier))
+        return found or self._of_found(node, i)
 
     def _on_side(self, node: Node, i: int) -> Wanted:
         """What is wanted of the pairs, or matches, of two streams, as what is wanted of one.
@@ -289,9 +292,20 @@ class _Analysis:
             found = self._extremes.of(node, 0)
             return None if found is None else _Rows(found)
         if not self._origins.tells_changes(node):
-            return None
+            return self._of_found(node, 0)
         own = node.inputs[0], key_paths(key)
-        return _united((NEW_ROWS, self._handed_on(node, 0), self._met(own, own)))
+        changed = _united((NEW_ROWS, self._handed_on(node, 0), self._met(own, own)))
+        return changed or self._of_found(node, 0)
+
+    def _of_found(self, node: Node, i: int) -> Wanted:
+        """What is looked at of an input by who looks up rows of the output, and at none for being
+        new: the items with the fields of these.
+        """
+        wanted = self._wanted[node.id]
+        if wanted is None or wanted.new:
+            return None
+        found = frozenset(self._origins.stored.inner(node, i, one) for one in wanted.found)
+        return _Rows(found) if all(one.fields for one in found) else None
 
     def _of_items(self, node: Node) -> Wanted:
         """What distinct items are made of: the same items, and those that are new."""

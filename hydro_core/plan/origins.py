@@ -213,7 +213,11 @@ class NewRowOrigins:
 
 def _of_events(cls: Product | Matching | AsOf, kinds: Sequence[Kind]) -> range | None:
     """The inputs with whose rows all pairs or matches come that are events."""
-    both, keeps = range(2), cls.keeps if isinstance(cls, Product) else frozenset({0})
+    both, keeps = range(2), frozenset({0})
+    if isinstance(cls, Product):
+        keeps = cls.keeps
+    if isinstance(cls, Matching) and cls.wanted:
+        keeps = frozenset()  # who stays for a match comes with it
     alone = (both[i : i + 1] for i in both if kinds[i] is Kind.E and set(keeps) <= {i})
     return next(alone, both if set(kinds) == {Kind.E} else None)
 

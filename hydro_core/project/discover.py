@@ -92,12 +92,12 @@ def found_in(root: Path) -> DiscoveredFlows:
             broken.append(Broken(file.parent.name, file.parent, error))
     of_name = Counter(flow.name for flow in flows)
     twice = [flow for flow in flows if of_name[flow.name] > 1]
-    for flow in twice:
-        others = [other.folder for other in twice if other.name == flow.name]
+    for name, first in {flow.name: flow for flow in reversed(twice)}.items():
+        others = [other.folder for other in twice if other.name == name]
         listed = " and in ".join(map(str, others))
-        says = f"there are {len(others)} flows `{flow.name}`: in {listed}"
+        says = f"there are {len(others)} flows `{name}`: in {listed}"
         named = ProgramError.of("config", says, help="give one of them another name")
-        broken.append(Broken(flow.name, flow.folder or root, named))
+        broken.append(Broken(name, first.folder or root, named))
     once = [flow for flow in flows if of_name[flow.name] == 1]
     wrong: dict[str, ProgramError] = {}
     for flow in once:

@@ -102,11 +102,14 @@ class FlowStatus:
     """The inputs of which rows of the last committed tick are of events from before its window."""
     behind: tuple[str, ...] = ()
     """The outputs whose tables do not show the last commit yet."""
+    goes_on: bool = True
+    """False where nothing stopped it, but it is not known what may run, or rows are gone that it
+    waits for."""
 
     @property
     def is_well(self) -> bool:
         """Whether it goes on by itself."""
-        return not self.stopped and self.failed is None
+        return self.goes_on and not self.stopped and self.failed is None
 
 
 def status(options: Asked) -> int:
@@ -159,6 +162,7 @@ def status_of(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None
         failed=failed,
         stopped=following.stopped,
         next=following.says,
+        goes_on=following.goes_on,
         tables=str(flows.directory(flow)),
         empty=flows.empty_inputs(flow),
         late=late_rows(flow, flows),

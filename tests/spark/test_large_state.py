@@ -67,7 +67,7 @@ def test_rows_of_large_tables_are_looked_up_as_those_that_are_held(
 ) -> None:
     found = []
     for most, lookups in ((1 << 26, 0), (100_000, 0), (1 << 26, 1 << 30)):
-        monkeypatch.setattr(store, "HELD", RowCache(most))
+        monkeypatch.setattr(store, "ROW_CACHE", RowCache(most))
         settings = SETTINGS.with_(small_write_rows=5_000, lookup_bytes=lookups)
         place = tmp_path / f"{most}-{lookups}"
         pipeline = Pipeline(place, plan_of(PROGRAM), settings, spark)

@@ -173,6 +173,49 @@ def test_events_meet_running_results_of_their_keys() -> None:
     assert list(found(text, optimize=True).values()) == [["q: k=k", "r: k=k"]]
 
 
+@pytest.mark.parametrize("where", ["", ", where=lambda l, r: r.w <= l.v"])
+@pytest.mark.parametrize("how", ["semi", "anti"])
+@pytest.mark.parametrize(
+    "end",
+    [
+        "changes() -> out",
+        "aggregate(by='k', n=max('v')) -> out",
+        "select('k') -> unique() -> changes() -> out",
+        "join(right=g, on='k', how='semi') -> changes() -> out",
+    ],
+)
+def test_matches_of_two_histories_look_up_what_is_new(how: str, where: str, end: str) -> None:
+    """Also who stays for a partner of today, had he none before."""
+    text = "h = r -> persist(); g = q -> persist() -> select('k', 'w'); "
+    slots = found(f"{text}h -> join(right=g, on='k', how='{how}'{where}) -> {end}", optimize=True)
+    assert "q: k=k" in str(slots)
+    assert all(slot and "q: " not in slot for slot in slots.values()), slots
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="What leaves a window came in a tick before: no batch tells which rows it meets, so the"
+    " whole history is read.",
+)
+@pytest.mark.parametrize("how", ["inner", "semi", "anti"])
+def test_a_history_is_looked_up_by_what_leaves_a_window(how: str) -> None:
+    text = "h = r -> window(3); g = q -> persist() -> select('k', 'w'); "
+    text += f"h -> join(right=g, on='k', how='{how}') -> changes() -> out"
+    slots = found(text, optimize=True)
+    assert slots.pop("r", ()) is None
+    assert slots != {}
+    assert None not in slots.values(), slots
+
+
+def test_all_that_is_new_of_what_is_stored_is_made_whoever_looks_at_it() -> None:
+    text = (
+        "h = r -> old(); g = q -> persist() -> select('k', 'w'); j = h -> join(right=g, on='k')\n"
+    )
+    text += "q -> join(right=o, on='k', suffix='_j') -> met; "
+    assert found(f"{text} o = j") == {"q": ["q: k=k"], "r": ["q: k=k"]}
+    assert found(f"{text} o = j -> old()") == {"j": ["q: k=k"], "q": None, "r": None}
+
+
 def test_one_result_of_everything_is_read_as_it_is() -> None:
     text = "r -> persist() -> aggregate(total=sum('v')) -> out"
     assert list(found(text, optimize=True).values()) == [None]
