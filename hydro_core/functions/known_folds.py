@@ -16,7 +16,11 @@ from typing import Any, Literal
 from hydro_core.functions.fields import step_in
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.fold import mentions
+from hydro_core.functions.library.entry import AggregateStep
+from hydro_core.functions.library.registry import operation
 from hydro_core.functions.tree import Expr, IfElse, Make, Op, Param, Part
+
+ExtremeKind = Literal["least", "greatest"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,7 @@ class Total:
 class Extreme:
     """The least or greatest of the start and of `value` over the items."""
 
-    kind: Literal["min", "max"]
+    kind: ExtremeKind
     value: Expr
 
 
@@ -86,15 +90,12 @@ def _known(expr: Expr, acc: Expr, name: str) -> KnownFold | None:
     match expr:
         case Make("tuple" | "row", parts) if expr.fields and len(expr.fields) == len(parts):
             return _parts(expr, expr.fields, acc, name)
-        case Op("+" | "-"):
-            return _total(expr, acc, name)
-        case Op("min" | "max", (a, b), ()):
-            return _extreme("min" if expr.name == "min" else "max", (a, b), acc, name)
-        case IfElse(Op("<" | "<=" | ">" | ">=" as op, (a, b)), then, otherwise) if (
-            then == a and otherwise == b
-        ) or (then == b and otherwise == a):
-            is_least = (op in ("<", "<=")) == (then == a)
-            return _extreme("min" if is_least else "max", (a, b), acc, name)
+        case Op(args=(_, _), keywords=()):
+            return _step(expr, acc, name)
+        case IfElse(Op(family="comparison") as test, then, otherwise) if chosen := _chosen(
+            test, then, otherwise
+        ):
+            return _extreme(chosen, test.args, acc, name)
         case IfElse(test, then, otherwise) if not mentions(test, name):
             # `acc + x if test else acc`, or the other way round
             if not _same(otherwise, acc):
@@ -117,6 +118,34 @@ def _parts(made: Make, fields: Mapping[Any, Expr], acc: Expr, name: str) -> Know
     return FoldParts(tuple(known), tuple(fields) if made.kind == "row" else None)
 
 
+def _step_of(expr: Op) -> AggregateStep | None:
+    entry = operation(expr.name)
+    return None if entry is None else entry.step
+
+
+def _step(expr: Op, acc: Expr, name: str) -> KnownFold | None:
+    """An operation of two operands, by the aggregate that its entry takes further."""
+    step = _step_of(expr)
+    match step:
+        case "plus" | "minus":
+            return _total(expr, acc, name)
+        case "least" | "greatest":
+            return None if expr.family == "comparison" else _extreme(step, expr.args, acc, name)
+        case None:
+            return None
+
+
+def _chosen(test: Op, then: Expr, otherwise: Expr) -> ExtremeKind | None:
+    """Which of its two operands a comparison chooses: `a if a < b else b` is the least."""
+    match _step_of(test):
+        case "least" | "greatest" as step if test.args == (then, otherwise):
+            return step
+        case "least" | "greatest" as step if test.args == (otherwise, then):
+            return "greatest" if step == "least" else "least"
+        case _:
+            return None
+
+
 def _total(expr: Expr, acc: Expr, name: str) -> Total | None:
     """`acc + x`, `acc + x - y`: the accumulator once, and terms without it."""
     terms = list(_terms(expr, negative=False))
@@ -133,17 +162,15 @@ def _total(expr: Expr, acc: Expr, name: str) -> Total | None:
 
 def _terms(expr: Expr, *, negative: bool) -> list[tuple[Expr, bool]]:
     match expr:
-        case Op("+", (left, right)):
-            return [*_terms(left, negative=negative), *_terms(right, negative=negative)]
-        case Op("-", (left, right)):
-            return [*_terms(left, negative=negative), *_terms(right, negative=not negative)]
-        case _:
-            return [(expr, negative)]
+        case Op(args=(left, right), keywords=()):
+            step = _step_of(expr)
+            if step in ("plus", "minus"):
+                flipped = negative != (step == "minus")
+                return [*_terms(left, negative=negative), *_terms(right, negative=flipped)]
+    return [(expr, negative)]
 
 
-def _extreme(
-    kind: Literal["min", "max"], pair: tuple[Expr, Expr], acc: Expr, name: str
-) -> Extreme | None:
+def _extreme(kind: ExtremeKind, pair: tuple[Expr, ...], acc: Expr, name: str) -> Extreme | None:
     a, b = pair
     other = b if _same(a, acc) else a if _same(b, acc) else None
     return None if other is None or mentions(other, name) else Extreme(kind, other)

@@ -250,7 +250,7 @@ def derived_rows(lookups: Iterable[Lookup]) -> tuple[DerivedRows, ...]:
     def visit(rows: LookupSource) -> None:
         if isinstance(rows, str) or rows in known:
             return
-        for before in _told_from(rows):
+        for before in _sources_of(rows):
             visit(before)
         known[rows] = None
 
@@ -259,7 +259,7 @@ def derived_rows(lookups: Iterable[Lookup]) -> tuple[DerivedRows, ...]:
     return tuple(known)
 
 
-def _told_from(rows: DerivedRows) -> Iterable[LookupSource]:
+def _sources_of(rows: DerivedRows) -> Iterable[LookupSource]:
     match rows:
         case LeavingRows():
             return ()

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
-from hydro_core.errors import HydroError, ProgramError, Span
+from hydro_core.errors import HydroError, ProgramError, Span, shown_file
 from hydro_core.lang.suffixes import PROGRAMS
 from hydro_core.machine.environment import wrong_variable
 from hydro_core.project.asset_yaml import flow_of_yaml
@@ -92,12 +92,12 @@ def found_in(root: Path) -> DiscoveredFlows:
             broken.append(Broken(file.parent.name, file.parent, error))
     of_name = Counter(flow.name for flow in flows)
     twice = [flow for flow in flows if of_name[flow.name] > 1]
-    for flow in twice:
-        others = [other.folder for other in twice if other.name == flow.name]
+    for name, first in {flow.name: flow for flow in reversed(twice)}.items():
+        others = [other.folder for other in twice if other.name == name]
         listed = " and in ".join(map(str, others))
-        says = f"there are {len(others)} flows `{flow.name}`: in {listed}"
+        says = f"there are {len(others)} flows `{name}`: in {listed}"
         named = ProgramError.of("config", says, help="give one of them another name")
-        broken.append(Broken(flow.name, flow.folder or root, named))
+        broken.append(Broken(name, first.folder or root, named))
     once = [flow for flow in flows if of_name[flow.name] == 1]
     wrong: dict[str, ProgramError] = {}
     for flow in once:
@@ -110,6 +110,14 @@ def found_in(root: Path) -> DiscoveredFlows:
     broken += [Broken(f.name, f.folder or root, wrong[f.name]) for f in once if f.name in wrong]
     right = [flow for flow in once if flow.name not in wrong]
     return DiscoveredFlows(tuple(_fed(flow, right) for flow in right), tuple(broken))
+
+
+def no_flows(root: Path) -> str:
+    """What is said of a project without any flow, and what to do."""
+    return (
+        f"there is no flow in {shown_file(root / ASSETS)}: a flow is a folder there with an "
+        "`asset.yaml` or an `asset.py`; `hydrotick init DIR` makes a project that has one"
+    )
 
 
 def _fed(flow: FlowAsset, flows: Sequence[FlowAsset]) -> FlowAsset:

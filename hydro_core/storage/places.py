@@ -23,7 +23,7 @@ _HELD = 8 << 20
 """So many bytes of a file that is written to a store are held in memory; of more, the disk has them
 until all have come."""
 
-Identity = tuple[int, int]
+Identity = tuple[int, ...]
 """What tells a file from every other that ever has its name."""
 
 
@@ -51,9 +51,13 @@ def identity_of(file: DataPlace) -> Identity:
     Raises:
         FileNotFoundError: it is not there.
     """
-    found = file.stat()
-    inode = found.st_size if isinstance(file, Remote) else file.stat().st_ino
-    return inode, found.st_mtime_ns
+    if isinstance(file, Remote):
+        found = file.stat()
+        return found.st_size, found.st_mtime_ns
+    stat = file.stat()
+    # A copy keeps when its content was written, and the number of a file that was removed is given
+    # to another: both are those of a file that was restored twice. Nobody sets the third.
+    return stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns
 
 
 def are_there(files: Iterable[DataPlace]) -> bool:

@@ -1,9 +1,10 @@
 """The calendar of a flow: ticks 0, 1, 2, … as windows of time, each with a key.
 
 Windows follow each other without a gap. Days and longer lengths, and several hours, keep the wall
-clock's time of a zone, so that they are shorter or longer where its clocks are changed; minutes and
-single hours are always as long as they say. A key is the window's start as the zone's clocks show
-it; where an hour comes twice, the second one's keys carry the offset from UTC.
+clock's time of a zone, so that they are shorter or longer where its clocks are changed, and empty
+where these skip all of them, as they may skip a day; minutes and single hours are always as long as
+they say. A key is the window's start as the zone's clocks show it, or would; where an hour comes
+twice, the second one's keys carry the offset from UTC.
 """
 
 from __future__ import annotations
@@ -19,11 +20,9 @@ from hydro_core.errors import ProgramError
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.ticks.every import Every
 
-_FIRST = datetime.min.replace(tzinfo=UTC)
-_LAST = datetime.max.replace(tzinfo=UTC)
+_FIRST, _LAST = (end.replace(tzinfo=UTC) for end in (datetime.min, datetime.max))
 """What lies outside of what times can say begins at these."""
-
-
+_SECOND = timedelta(seconds=1)
 TimeRange = tuple[datetime, datetime]
 """When a tick begins and when it ends, in UTC."""
 
@@ -133,10 +132,14 @@ class Calendar:
         Raises:
             ProgramError: no tick has the key; which ones are near (code `config`).
         """
-        moment = self._moment(key)
-        tick = self.tick_of(moment)
-        # A key may name a wall clock's time that is not, or a day whose tick begins later on it.
-        for near in (tick, tick + 1):
+        named = self._named(key)
+        tick = self.tick_of(self._instant(named))
+        nearest = [tick, tick + 1]
+        if not self._is_absolute:
+            # A key may name a wall clock's time that is not, or a day whose tick begins later.
+            shown = self.length.tick_of(named.replace(tzinfo=UTC), self._wall)
+            nearest += [shown, shown + 1]
+        for near in nearest:
             if near >= 0 and self._key(near) == key and self._is_tick(near):
                 return self.window(near)
         raise _wrong(f"no tick has the key {key!r}", self._nearest(tick))
@@ -172,13 +175,13 @@ class Calendar:
             return f"the first tick is {near}"
         return f"the nearest is {near}" if self._is_tick(tick) else f"the last tick is {near}"
 
-    def _moment(self, key: str) -> datetime:
+    def _named(self, key: str) -> datetime:
+        """What a key says, with an offset from UTC if it has one."""
         for form in (self.key_format, f"{self.key_format}%z"):
             try:
-                found = datetime.strptime(key, form)
+                return datetime.strptime(key, form)
             except ValueError:
                 continue
-            return self._instant(found)
         example = self.window(0).key
         raise _wrong(f"{key!r} is not a tick's key", f"a key is like {example}")
 
@@ -224,6 +227,8 @@ class Calendar:
         if self._is_absolute:
             return self.length.start_of(tick, self._instant(self.start))
         wall = self.length.start_of(tick, self._wall)
+        if self._outlasted(tick, wall):
+            return _after_skipped(wall, self._zone)
         # Where clocks are set back at midnight, a day begins when it first does, as in Dagster.
         return _resolved(wall, self._zone, later=wall.hour > 0 or not self._is_plain)
 
@@ -232,7 +237,14 @@ class Calendar:
         if self._is_absolute:
             return local.strftime(f"{self.key_format}%z" if local.fold else self.key_format)
         wall = self.length.start_of(tick, self._wall)
-        return (wall if _shows_skipped(wall) else local).strftime(self.key_format)
+        is_local = not _shows_skipped(wall) and self._outlasted(tick, wall) is None
+        return (local if is_local else wall).strftime(self.key_format)
+
+    def _outlasted(self, tick: int, wall: datetime) -> timedelta | None:
+        """By how much clocks skip more than the tick that begins at a time; None: they do not."""
+        early, late = (_offset(wall, self._zone, fold) for fold in (0, 1))
+        length = self.length.start_of(tick + 1, self._wall) - wall if late > early else None
+        return late - early - length if length and late - early >= length else None
 
 
 def zone_of(calendar: Calendar | None) -> str:
@@ -268,6 +280,21 @@ def _resolved(wall: datetime, zone: ZoneInfo, *, later: bool) -> datetime:
         return local.replace(fold=0).astimezone(UTC)
     # Clocks are changed at a whole hour: what they skip is all of that one moment.
     return local.replace(minute=0, fold=0).astimezone(UTC)
+
+
+def _after_skipped(wall: datetime, zone: ZoneInfo) -> datetime:
+    """The moment at which clocks that skip a time go on."""
+    before = _offset(wall, zone, 0)
+    low, high = wall - _offset(wall, zone, 1), wall - before
+    while half := (high - low) // 2 // _SECOND * _SECOND:
+        is_before = (low + half).astimezone(zone).utcoffset() == before
+        low, high = (low + half, high) if is_before else (low, low + half)
+    return high
+
+
+def _offset(wall: datetime, zone: ZoneInfo, fold: int) -> timedelta:
+    """How far the clocks that show a time are ahead of UTC; of a skipped one, before or after."""
+    return wall.replace(tzinfo=zone, fold=fold).utcoffset() or timedelta()
 
 
 def _shows_skipped(wall: datetime) -> bool:

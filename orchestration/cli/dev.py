@@ -32,7 +32,7 @@ from ..code_location.records import end_orphans
 from ..instance import SHIPPED_BESIDE, dev_lock, has_own_settings, prepare_instance
 from ..instance.event_log import KEPT_DAYS, forget_old_logs
 from ..instance.opening import open_instance
-from ..instance.run_tags import PROCESS_TAG
+from ..instance.run_tags import process_of
 from ..project import project
 from ..project.logs import are_json, log, open_logs
 from ..project.project import Project
@@ -107,7 +107,7 @@ def _put_right(found: Project, instance: dg.DagsterInstance) -> None:
         _say(f"{broken.name}: {broken.error}")
     for flow in found.flows:
         for run in end_orphans(instance, flow):
-            host = host_of(run.tags[PROCESS_TAG])
+            host = host_of(process_of(run) or "")
             _say(
                 f"{flow.name}: run {run.run_id} began on {host}, of which nothing is known here; "
                 "if that is gone, terminate the run in the UI"

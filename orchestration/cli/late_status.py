@@ -10,7 +10,7 @@ from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
 
 from ..flows.flows import Flows
-from ..flows.landed_past import look, missing, to_decide
+from ..flows.landed_past import look, missing
 from ..flows.late_arrivals import UNCHANGED, ChangedTicks, LateArrivals, noticed
 from ..project.console import Console, asked_flow
 
@@ -40,7 +40,8 @@ def late_rows(flow: FlowAsset, flows: Flows) -> dict[str, LateRows]:
     try:
         if flows.next_tick(flow):
             reading = look(flows, flow, to_tell=True)
-            now, undecided = missing(flow, reading), to_decide(flow, reading)
+            now = missing(flow, reading)
+            undecided = missing(flow, reading, undecided=True)
     except HydroError:
         # What is wrong with a landing, or a program, is told by what runs next.
         pass
@@ -81,7 +82,7 @@ def accept(options: Asked) -> int:
     runner = TickRunner(settings)
     console = Console(options)
     reading = look(runner, flow)
-    found = to_decide(flow, reading)
+    found = missing(flow, reading, undecided=True)
     for name, one in found.items():
         if one.late:
             console.say(f"{name}: {one.says_late} landed late; they arrive with the next tick")

@@ -14,7 +14,7 @@ from hydro_core.cli import output
 from hydro_core.cli.command import Asked
 from hydro_core.errors import HydroError, shown_file
 from hydro_core.machine.processes import has_ended
-from hydro_core.project.discover import Broken
+from hydro_core.project.discover import Broken, no_flows
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.functions.reruns import CURE
 from hydro_core.ticks.calendar import span
@@ -23,7 +23,7 @@ from hydro_core.types.quarantine import QUARANTINE
 from ..code_location.next_run import next_run
 from ..flows.flows import Flows, Quarantined, quarantined
 from ..flows.late_arrivals import LateEvents, kept_events
-from ..instance.run_tags import IN_FLIGHT, PROCESS_TAG, keys_of
+from ..instance.run_tags import IN_FLIGHT, keys_of, process_of
 from ..project import project
 from ..project.console import Console, flow_named
 from ..project.programs import started_empty
@@ -102,11 +102,14 @@ class FlowStatus:
     """The inputs of which rows of the last committed tick are of events from before its window."""
     behind: tuple[str, ...] = ()
     """The outputs whose tables do not show the last commit yet."""
+    goes_on: bool = True
+    """False where nothing stopped it, but it is not known what may run, or rows are gone that it
+    waits for."""
 
     @property
     def is_well(self) -> bool:
         """Whether it goes on by itself."""
-        return not self.stopped and self.failed is None
+        return self.goes_on and not self.stopped and self.failed is None
 
 
 def status(options: Asked) -> int:
@@ -122,7 +125,10 @@ def status(options: Asked) -> int:
             status_of(flow, flows, None if say_nothing_more(flow, flows) else instance())
             for flow in asked
         ]
-    _print(found, broken, options.format)
+    if found or broken or options.format == "json" or known.settings.root is None:
+        _print(found, broken, options.format)
+    else:
+        output.print_text(no_flows(known.settings.root))
     late = options.max_open is not None and any(flow.open > options.max_open for flow in found)
     return 0 if all(flow.is_well for flow in found) and not broken and not late else 1
 
@@ -159,6 +165,7 @@ def status_of(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None
         failed=failed,
         stopped=following.stopped,
         next=following.says,
+        goes_on=following.goes_on,
         tables=str(flows.directory(flow)),
         empty=flows.empty_inputs(flow),
         late=late_rows(flow, flows),
@@ -224,7 +231,7 @@ def _running(record: dg.RunRecord) -> RunInFlight:
         record.start_time or record.create_timestamp.timestamp(), tz=UTC
     ).isoformat(timespec="seconds")
     return RunInFlight(
-        run.run_id, keys_of(run.tags), run.status.value.lower(), begun, run.tags.get(PROCESS_TAG)
+        run.run_id, keys_of(run.tags), run.status.value.lower(), begun, process_of(run)
     )
 
 

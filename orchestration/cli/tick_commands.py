@@ -27,8 +27,9 @@ _DEPLOYED = (
 )
 
 _UNWELL = (
-    "a flow is stopped or wrongly declared, or the last try of its next tick failed, or more ticks "
-    "than --max-open are open"
+    "a flow is stopped or wrongly declared, or waits for rows that are gone, or it is not known "
+    "which of its ticks may run, or the last try of its next tick failed, or more ticks than "
+    "--max-open are open"
 )
 
 of_ticks = partial(Command, about="Ticks")

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import dagster as dg
 from dagster._core.definitions.job_base import InMemoryJob
 from dagster._core.execution.api import execute_run_iterator
+from dagster._core.utils import make_new_run_id
 from dagster._utils.interrupts import check_captured_interrupt
 from dagster_shared.error import SerializableErrorInfo
 
@@ -28,7 +29,7 @@ from hydro_core.ticks.calendar import TickWindow
 from ..code_location.factory import project_definitions
 from ..code_location.records import end_orphans, refuse_lost_pipeline, unrecorded
 from ..instance.opening import open_instance
-from ..instance.run_tags import CORRECT, CORRECT_TAG, PARTITION, PROCESS_TAG, range_tags
+from ..instance.run_tags import CORRECT, CORRECT_TAG, PARTITION, process_tag, range_tags
 from ..quality.changed import CorrectionResult
 from ..runner.correction import CorrectionPlan
 from ..runner.report import TickReport
@@ -72,8 +73,9 @@ def run_here(
             then.
     """
     ticks = {PARTITION: keys[0]} if keys[0] == keys[1] else range_tags(*keys)
-    tags = {**job.run_tags, PROCESS_TAG: this_process(), **ticks, **(more or {})}
-    run = instance.create_run_for_job(job, run_config=_QUIET, tags=tags)
+    number = make_new_run_id()
+    tags = {**job.run_tags, **process_tag(number, this_process()), **ticks, **(more or {})}
+    run = instance.create_run_for_job(job, run_id=number, run_config=_QUIET, tags=tags)
     interrupted = False
     errors: list[SerializableErrorInfo] = []
     try:

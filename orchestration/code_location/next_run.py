@@ -41,7 +41,8 @@ class NextRun:
     """What runs next, from a tick to another, or None; why, in words; whether that is for good.
 
     With `again` the ticks are committed, and are computed again. With `busy` a run goes on, as far
-    as Dagster's records say.
+    as Dagster's records say. Where the flow does not go on though nothing stopped it (`goes_on`),
+    it is not known what may run, or rows that were read are gone.
     """
 
     ticks: tuple[TickWindow, TickWindow] | None
@@ -49,6 +50,7 @@ class NextRun:
     stopped: bool = False
     again: bool = False
     busy: bool = False
+    goes_on: bool = True
 
 
 def next_run(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None) -> NextRun:
@@ -120,14 +122,14 @@ def _next_open(
     try:
         ready = flows.ready(flow)
     except HydroError as error:
-        return NextRun(None, f"which ticks may run is not known: {error}")
+        return NextRun(None, f"which ticks may run is not known: {error}", goes_on=False)
     if tick >= ready.until:
         due = None if ready.held else _due(flow, flows, again)
         state = "held" if ready.held else "up to date"
         says = "complete: every tick of the flow is committed"
         if not ready.has_ended:
             says = f"{state}; tick {calendar.window(tick).key} is next: {ready.why}"
-        return due or NextRun(None, says)
+        return due or NextRun(None, says, goes_on=not ready.held)
     waits = _unless_failed(flow, tries, flows.now(), calendar.window(tick))
     if waits:
         return waits

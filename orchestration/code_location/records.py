@@ -29,11 +29,12 @@ from ..flows.flows import Flows
 from ..instance.run_tags import (
     CORRECT,
     CORRECT_TAG,
-    PROCESS_TAG,
     UNDONE,
     flow_of,
     is_judged,
     keys_of,
+    process_of,
+    process_tag,
 )
 from .asset_paths import last_path
 
@@ -251,13 +252,13 @@ def note_process(run: dg.DagsterRun, instance: dg.DagsterInstance) -> None:
 
     With the executor of several processes a step is not in the process of its run, but right below.
     """
-    if GRPC_INFO_TAG not in run.tags or PROCESS_TAG in run.tags:
+    if GRPC_INFO_TAG not in run.tags or process_of(run) is not None:
         return
-    number = _number_told(run, instance)
+    number = _process_number(run, instance)
     parent = multiprocessing.parent_process()
     near = {os.getpid(), os.getppid(), *(() if parent is None else (parent.pid,))}
     if number is not None and number in near:
-        instance.add_run_tags(run.run_id, {PROCESS_TAG: process_named(number)})
+        instance.add_run_tags(run.run_id, process_tag(run.run_id, process_named(number)))
 
 
 def end_orphans(instance: dg.DagsterInstance, flow: FlowAsset) -> list[dg.DagsterRun]:
@@ -267,7 +268,7 @@ def end_orphans(instance: dg.DagsterInstance, flow: FlowAsset) -> list[dg.Dagste
     """
     elsewhere = []
     for record in runs_of(flow, instance, _BEGUN):
-        process = record.dagster_run.tags.get(PROCESS_TAG)
+        process = process_of(record.dagster_run)
         if process is not None and has_ended(process):
             message = "Its process ended before the tick did."
             instance.report_run_failed(record.dagster_run, message)
@@ -276,7 +277,7 @@ def end_orphans(instance: dg.DagsterInstance, flow: FlowAsset) -> list[dg.Dagste
     return elsewhere
 
 
-def _number_told(run: dg.DagsterRun, instance: dg.DagsterInstance) -> int | None:
+def _process_number(run: dg.DagsterRun, instance: dg.DagsterInstance) -> int | None:
     """The number of a run's process, as Dagster has recorded it when that began."""
     of_type = dg.DagsterEventType.ENGINE_EVENT
     for log in instance.all_logs(run.run_id, of_type=of_type):

@@ -6,7 +6,7 @@ does not load it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -76,7 +76,15 @@ class Flows:
             known = pipeline_of(where, plan, deployed.name, self.settings_for(flow), places)
             self._pipelines[flow.name] = known
         known.published.wanted = frozenset(flow.tables)
+        known.published.going = partial(self._going, flow)
         return known
+
+    def _going(self, flow: FlowAsset) -> Collection[str]:
+        """The outputs of which the program says something else that is not deployed; all of them
+        while it cannot be.
+        """
+        found = self.deployments.undeployed(flow)
+        return found.outputs if found.deployable else tuple(self.plan(flow).graph.sinks)
 
     def asset(self, flow: FlowAsset) -> FlowAsset:
         """What the asset says of the plan that runs; it may be ahead of it."""

@@ -76,21 +76,16 @@ def look(
     return LandingReads(flows, flow, seen, After(-1 if last is None else last.sequence))
 
 
-def missing(flow: FlowAsset, reading: LandingReads) -> dict[str, LateArrivals]:
-    """What has come or changed for committed ticks and is not in them, by input."""
+def missing(
+    flow: FlowAsset, reading: LandingReads, *, undecided: bool = False
+) -> dict[str, LateArrivals]:
+    """What has come or changed for committed ticks and is not in them, by input.
+
+    With `undecided` it is what somebody may accept: what came or changed since somebody last did.
+    """
     calendar = flow.ticks.calendar
     found = {
-        name: noticed(calendar, one.arrivals.late, one.changed)
-        for name, one in reading.seen.items()
-    }
-    return {name: one for name, one in found.items() if one != UNCHANGED}
-
-
-def to_decide(flow: FlowAsset, reading: LandingReads) -> dict[str, LateArrivals]:
-    """What somebody may accept, by input: what came or changed since somebody last did."""
-    calendar = flow.ticks.calendar
-    found = {
-        name: noticed(calendar, one.undecided.late, one.changed)
+        name: noticed(calendar, (one.undecided if undecided else one.arrivals).late, one.changed)
         for name, one in reading.seen.items()
     }
     return {name: one for name, one in found.items() if one != UNCHANGED}

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 FLOW_TAG = "flow"
 PROCESS_TAG = ".dagster/hydrotick/process"
-"""The tag of a run that names the process which executes it; the UI hides tags that begin so."""
+"""The tag of a run that names the process which executes it, behind its own number, since tags are
+copied to a run that is executed again; the UI hides tags that begin so."""
 JUDGED_TAG = "hydrotick/judged"
 """The tag of a run whose tick was judged wrong: its own number, since tags are copied to a run that
 is executed again."""
@@ -38,6 +39,21 @@ def range_tags(first: str, last: str) -> dict[str, str]:
     return {RANGE_START: first, RANGE_END: last}
 
 
+def process_tag(run_id: str, process: str) -> dict[str, str]:
+    """The tag by which a run names the process that executes it."""
+    return {PROCESS_TAG: f"{run_id} {process}"}
+
+
+def process_of(run: dg.DagsterRun) -> str | None:
+    """The process that executes a run, as its tag names it; None: it names none, or that of the run
+    which it executes again.
+    """
+    of, _, process = run.tags.get(PROCESS_TAG, "").rpartition(" ")
+    # Earlier releases named the process alone.
+    is_own = of == run.run_id or (not of and run.parent_run_id is None)
+    return process if process and is_own else None
+
+
 def keys_of(tags: Mapping[str, str]) -> tuple[str, str] | None:
     """The keys of the first and the last tick that a run is for; None if it does not say."""
     if RANGE_START in tags and RANGE_END in tags:
@@ -45,7 +61,7 @@ def keys_of(tags: Mapping[str, str]) -> tuple[str, str] | None:
     return (tags[PARTITION], tags[PARTITION]) if PARTITION in tags else None
 
 
-def ticks_told(committed: Sequence[str], failed: str | None) -> dict[str, str]:
+def committed_ticks_tag(committed: Sequence[str], failed: str | None) -> dict[str, str]:
     """The tag by which a run says which ticks it committed, by their keys, and which one failed."""
     done = span(committed) if committed else "none"
     return {TICKS_TAG: f"{done}; {failed} failed" if failed else done}

@@ -23,7 +23,7 @@ from dagster._utils.interrupts import capture_interrupts, pop_captured_interrupt
 
 from hydro_core.machine.processes import has_ended, host_of, this_process
 
-from ..instance.run_tags import PROCESS_TAG, flow_of
+from ..instance.run_tags import flow_of, process_of, process_tag
 from .wire import ask, place_in
 
 
@@ -63,7 +63,7 @@ class WorkerRunLauncher(dg.DefaultRunLauncher):
 
     def check_run_worker_health(self, run: dg.DagsterRun) -> CheckRunHealthResult:
         """Whether the process of the run is there: the one that its tag names."""
-        process = run.tags.get(PROCESS_TAG)
+        process = process_of(run)
         if process is None and GRPC_INFO_TAG in run.tags:
             # The code server that has started its process tells of its end.
             return CheckRunHealthResult(WorkerStatus.RUNNING, "a process of its own")
@@ -118,7 +118,7 @@ def _executed(instance: dg.DagsterInstance, run_id: str) -> None:
     problem = "It ended without saying how."
     try:
         if run.status is not dg.DagsterRunStatus.CANCELING:
-            instance.add_run_tags(run_id, {PROCESS_TAG: this_process()})
+            instance.add_run_tags(run_id, process_tag(run_id, this_process()))
             _execute(instance, run_id)
     except KeyboardInterrupt:
         problem = "It was interrupted before it began."

@@ -138,7 +138,9 @@ def test_rows_of_text_alone_are_read_by_every_operator(op: str) -> None:
             compile_text(str(Program((texts, step), {"out": "s"})))
 
 
-@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize(
+    "number", [0, 1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3, 4))]
+)
 def test_what_is_kept_is_the_same(
     number: int, record_property: Callable[[str, object], None]
 ) -> None:

@@ -139,6 +139,13 @@ class Hands:
 
         return self._guarded(name, run, kill)
 
+    def backfill(self, name: str, first: int, last: int, kill: int = 0) -> Done:
+        """As `backfill --from --to` from a committed tick on."""
+        corrected = self.correct(name, first, kill)
+        if corrected.code != 0 or corrected.is_killed:
+            return corrected
+        return self.tick(name, first, last, kill)
+
     def plan(self, name: str, how: How, *, as_text: bool) -> Done:
         """What deploying would do."""
         return self.command("plan", name, *how.words, style="text" if as_text else "json")

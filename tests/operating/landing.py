@@ -41,6 +41,8 @@ class Place:
         self.names = (by, *COLUMNS[input_name])
         self.files: list[list[Row]] = []
         self.there: set[int] = set()
+        self._names: dict[int, str] = {}
+        """The names of files that have other ones than at first."""
         self._aside = path.with_name(f"{path.name}-aside")
         path.mkdir(parents=True)
         self._aside.mkdir()
@@ -74,6 +76,37 @@ class Place:
             write_deltalake(self.path, self._table(number), mode="append")
         else:
             shutil.move(self._aside / self._file(number).name, self.path)
+
+    def put_anew(self, number: int, rows: Sequence[Row]) -> None:
+        """One that went is there again, by the name that it had, with other rows."""
+        self.files[number] = list(rows)
+        if self.kind == "delta":
+            self.restore(number)
+            return
+        self.there.add(number)
+        (self._aside / self._file(number).name).unlink()
+        self._write(number)
+
+    def rename(self, number: int) -> None:
+        """A file gets another name; rows of a table are written anew."""
+        if self.kind == "delta":
+            self.remove(number)
+            self.restore(number)
+            return
+        before = self._file(number)
+        name = before.stem.removesuffix("-named")
+        self._names[number] = name if name != before.stem else f"{name}-named"
+        before.rename(self._file(number))
+
+    def exchange(self, one: int, other: int) -> None:
+        """Two files take each other's names; a table is compacted."""
+        if self.kind == "delta":
+            self.touch(one)
+            return
+        beside, files = self._aside / "beside", (self._file(one), self._file(other))
+        for before, after in ((files[0], beside), (files[1], files[0]), (beside, files[1])):
+            before.rename(after)
+        self._names |= {one: files[1].stem, other: files[0].stem}
 
     def rewrite(self, number: int, rows: Sequence[Row]) -> None:
         """A file has other rows from now on."""
@@ -113,7 +146,7 @@ class Place:
         return [(_moment(row[0], self.by), *row[1:]) for row in self.files[number]]
 
     def _file(self, number: int) -> Path:
-        return self.path / f"{number:03}.{self.kind}"
+        return self.path / f"{self._names.get(number, f'{number:03}')}.{self.kind}"
 
     def _table(self, number: int) -> pa.Table:
         rows = [dict(zip(self.names, row, strict=True)) for row in self._dated(number)]

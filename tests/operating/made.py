@@ -46,6 +46,10 @@ _COPIED = 0.08
 """How many operations are followed by a copy of the project, or by its return."""
 _TABLES = 0.3
 """How many flows have their outputs as tables; for half of these next to no rows are few."""
+_NAMED = 0.12
+"""How many operations are followed by a file that gets another name, or returns with other rows."""
+_BACKFILLED = 0.08
+"""How many are followed by a backfill from a committed tick on, or of all ticks."""
 _SEAM = 0.4
 """How many deployments leave some of the past as it is."""
 
@@ -75,7 +79,41 @@ def story_of(seed: int, length: int = 14, families: Mapping[str, Family] = FAMIL
     if "flow" in setting.kinds.values():
         ops = list(_of_the_feed(ops, Random(f"{seed}, feed")))
     ops = list(_with_forgotten(ops, Random(f"{seed}, forgotten")))
+    ops = list(_with_names(ops, Random(f"{seed}, names")))
+    ops = list(_with_backfills(ops, Random(f"{seed}, backfills")))
     return Story(setting, tuple(_with_copies(ops, Random(f"{seed}, copies"))))
+
+
+def _with_names(ops: Sequence[Op], rng: Random) -> Iterator[Op]:
+    """The operations, and between some of them files get other names; one that went returns by its
+    name, maybe much later, with other rows.
+    """
+    away, landed = list[Op](), [op for op in ops if op.what == "land"]
+    for op in ops:
+        yield op
+        if away and rng.random() < 0.3:
+            yield away.pop()
+        if rng.random() >= _NAMED:
+            continue
+        where = rng.choice(landed)
+        files = [one for one in landed if (one.flow, one.input) == (where.flow, where.input)]
+        number, other = rng.randrange(len(files)), rng.randrange(len(files))
+        what = rng.choice(("rename", "exchange", "remove"))
+        moved = Op(what, number, where.flow, where.input)
+        yield replace(moved, first=other) if what == "exchange" else moved
+        if what == "remove":
+            away.append(replace(moved, what="put anew", rows=rng.choice(files).rows))
+
+
+def _with_backfills(ops: Sequence[Op], rng: Random) -> Iterator[Op]:
+    """The operations, and between some of them a backfill of committed and of open ticks."""
+    for op in ops:
+        yield op
+        if rng.random() < _BACKFILLED:
+            flow = op.flow if rng.random() < 0.5 else MAIN
+            kill = rng.randint(1, 9) if rng.random() < _KILLED else 0
+            backfill = Op("backfill", rng.randrange(4), flow, kill=kill, first=rng.randrange(3))
+            yield backfill if rng.random() < 0.7 else Op("again", rng.randrange(3), flow)
 
 
 def _with_copies(ops: Sequence[Op], rng: Random) -> Iterator[Op]:

@@ -37,19 +37,48 @@ def _restore(place: Place, op: Op) -> None:
         place.restore(op.number)
 
 
+def _put_anew(place: Place, op: Op) -> None:
+    if op.number < len(place.files) and op.number not in place.there:
+        place.put_anew(op.number, op.rows)
+
+
+def _exchange(place: Place, op: Op) -> None:
+    if op.first in place.there and op.first != op.number:
+        place.exchange(op.number, op.first)
+
+
 LANDINGS: Mapping[str, Callable[[Place, Op], None]] = {
     "land": lambda place, op: place.land(op.rows),
     "remove": _only_there(_remove),
     "restore": _restore,
     "rewrite": _only_there(lambda place, op: place.rewrite(op.number, op.rows)),
+    "put anew": _put_anew,
+    "rename": _only_there(lambda place, op: place.rename(op.number)),
+    "exchange": _only_there(_exchange),
     "touch": _only_there(lambda place, op: place.touch(op.number)),
 }
 
 
 def _tick(world: World, flow: Flow, op: Op) -> Iterator[str]:
     first, last = flow.done, min(flow.done + op.number, world.limit(flow)) - 1
-    if last < first:
-        return
+    if last >= first:
+        yield from _ticked(world, flow, op, (first, last))
+
+
+def _again(world: World, flow: Flow, op: Op) -> Iterator[str]:
+    """Asks for all committed ticks, too, and so many open ones: those are not computed again."""
+    last = min(flow.done + op.number, world.limit(flow)) - 1
+    if last >= flow.done:
+        yield from _ticked(world, flow, op, (0, last))
+    elif flow.done:
+        before = world.hands.sequence(flow.name)
+        yield from _is_code(world.hands.tick(flow.name, 0, flow.done - 1), 0)
+        if world.hands.sequence(flow.name) != before:
+            yield "committed ticks were made again"
+
+
+def _ticked(world: World, flow: Flow, op: Op, asked: tuple[int, int]) -> Iterator[str]:
+    first, last = asked
     refuses, corrects = flow.refuses() or flow.is_held, flow.to_correct()
     before = world.hands.sequence(flow.name)
     done = world.hands.tick(flow.name, first, last, op.kill)
@@ -65,6 +94,28 @@ def _tick(world: World, flow: Flow, op: Op) -> Iterator[str]:
     yield from _followed(flow, commits, may_correct=corrects is not None)
     if done.code == 0 and flow.done != last + 1:
         yield f"{flow.done} ticks are committed"
+
+
+def _backfill(world: World, flow: Flow, op: Op) -> Iterator[str]:
+    """From a committed tick to an open one, as one range: whatever programs these were made by."""
+    if op.number >= flow.done:
+        return
+    begun, last = flow.done, min(flow.done + op.first, world.limit(flow)) - 1
+    last = max(last, begun - 1)
+    refuses = flow.refuses(op.number)
+    before = world.hands.sequence(flow.name)
+    done = world.hands.backfill(flow.name, op.number, last, op.kill)
+    commits = world.hands.commits(flow.name, before)
+    _noted(world, flow, done)
+    again = [one for one in commits if one.first < begun]
+    if len(again) > 1 or (refuses and commits):
+        yield f"committed ticks are made again by one commit, if nobody has to decide: {commits}"
+    yield from _followed(flow, again, may_correct=True)
+    refuses = refuses or (last >= begun and (flow.refuses() or flow.is_held))
+    yield from _is_code(done, 1 if refuses else 0)
+    yield from _followed(flow, commits[len(again) :], may_correct=False)
+    if done.code == 0 and (flow.done != last + 1 or not again or again[0].first > op.number):
+        yield f"{flow.done} ticks are committed, {again} anew"
 
 
 def _followed(flow: Flow, commits: Sequence[Committed], *, may_correct: bool) -> Iterator[str]:
@@ -291,6 +342,8 @@ def _is_code(done: Done, *codes: int) -> Iterator[str]:
 
 OPERATIONS: Mapping[str, Callable[[World, Flow, Op], Iterator[str]]] = {
     "tick": _tick,
+    "again": _again,
+    "backfill": _backfill,
     "correct": _correct,
     "accept": _accept,
     "edit": _edit,

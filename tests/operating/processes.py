@@ -68,6 +68,10 @@ class Processes(Hands):
     def correct(self, name: str, first: int, kill: int = 0) -> Done:
         return self._run(kill, "correct", name, "--from", key_of(first), "--yes")
 
+    def backfill(self, name: str, first: int, last: int, kill: int = 0) -> Done:
+        asked = ("--from", key_of(first), "--to", key_of(last), "--yes")
+        return self._run(kill, "backfill", name, *asked)
+
     def deploy(self, name: str, how: How, kill: int = 0) -> Done:
         return self._run(kill, "deploy", name, "--yes", *how.words)
 

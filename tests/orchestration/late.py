@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from deltalake import write_deltalake
 
 from hydro_core.spark.pipeline.verify import verify
-from hydrotick.flows.landed_past import look, missing, to_decide
+from hydrotick.flows.landed_past import look, missing
 from hydrotick.flows.late_arrivals import LateArrivals
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.quality.facts import measure
@@ -126,7 +126,7 @@ class Late:
     def accept(self) -> Mapping[str, LateArrivals]:
         """As `hydrotick accept` does it."""
         reading = look(self.runner, self.flow)
-        found = to_decide(self.flow, reading)
+        found = missing(self.flow, reading, undecided=True)
         if found:
             accept(self.runner, self.flow, reading)
         return found

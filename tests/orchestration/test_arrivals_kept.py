@@ -21,7 +21,6 @@ from tests.support.refused import Refused
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]
 
-KINDS = ["delta", "parquet"]
 LATER = [(0, "fay", 9)]
 """A row that comes late for the first tick, after the others."""
 TWO = (
@@ -62,7 +61,7 @@ def begun(home: Path, policy: str, kind: str) -> Late:
     return late.ran((0, 0), (1, 1), (2, OPEN - 1))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["delta", pytest.param("parquet", marks=pytest.mark.slow)])
 def test_back_after_a_correction(tmp_path: Path, served: Served, kind: str) -> None:
     late = begun(tmp_path, "correct", kind)
     late.deploy(COUNTED)
@@ -76,7 +75,7 @@ def test_back_after_a_correction(tmp_path: Path, served: Served, kind: str) -> N
     assert late.waiting == {}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["parquet", pytest.param("delta", marks=pytest.mark.slow)])
 def test_back_after_late_rows_arrived(tmp_path: Path, served: Served, kind: str) -> None:
     late = begun(tmp_path, "next", kind)
     late.deploy(COUNTED)

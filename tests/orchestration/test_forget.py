@@ -51,8 +51,15 @@ def _session(spark: SparkSession) -> None:
     """Pipelines use the shared session."""
 
 
-@pytest.mark.parametrize("kind", ["delta", "parquet"])
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize(
+    ("program", "kind"),
+    [
+        ("by key", "parquet"),
+        ("in all", "delta"),
+        pytest.param("by key", "delta", marks=pytest.mark.slow),
+        pytest.param("in all", "parquet", marks=pytest.mark.slow),
+    ],
+)
 def test_it_is_as_if_the_rows_had_never_landed(
     tmp_path: Path, kind: str, program: str, refused: Refused
 ) -> None:

@@ -355,3 +355,17 @@ def test_copies_leave_them_out_and_the_next_tick_makes_them(tmp_path: Path) -> N
     assert set(runner.behind(flow)) == set(OUTPUTS)
     list(run_ticks(flow, runner, 2, lambda _: None))
     assert_same(flow, runner)
+
+
+def test_a_table_goes_when_its_output_does_and_not_before(tmp_path: Path) -> None:
+    """The program, and what is said beside it, have lost an output; ticks go on with it."""
+    flow, runner = begun(tmp_path)
+    list(run_ticks(flow, runner, 1, lambda _: None))
+    rewrite(flow, PROGRAM.replace("payments -> today", "# "))
+    without = replace(flow, outputs={name: TABLE for name in OUTPUTS if name != "today"})
+    list(run_ticks(without, runner, 2, lambda _: None))
+    assert_same(flow, runner)
+    rewrite(flow, PROGRAM)
+    list(run_ticks(without, runner, 3, lambda _: None))
+    assert set(published(runner.directory(flow))) == set(OUTPUTS) - {"today"}
+    assert_same(without, runner)

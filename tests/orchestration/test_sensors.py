@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 from collections.abc import Iterator
@@ -14,6 +15,8 @@ from typing import Any
 
 import dagster as dg
 import pytest
+from dagster._core.events import EngineEventData
+from dagster._core.storage.tags import GRPC_INFO_TAG
 
 from hydro_core.cli.main import run_command
 from hydro_core.machine.processes import this_process
@@ -22,9 +25,17 @@ from hydrotick.code_location.asset_specs import asset_key
 from hydrotick.code_location.factory import flow_definitions
 from hydrotick.code_location.failures import FailedRun, failed_run, tell
 from hydrotick.code_location.next_run import MOST_TRIES, next_run
-from hydrotick.code_location.records import unrecorded
+from hydrotick.code_location.records import note_process, unrecorded
 from hydrotick.code_location.sensors import records_of
-from hydrotick.instance.run_tags import FLOW_TAG, JUDGED_TAG, PARTITION, PROCESS_TAG, range_tags
+from hydrotick.instance.run_tags import (
+    FLOW_TAG,
+    JUDGED_TAG,
+    PARTITION,
+    PROCESS_TAG,
+    process_of,
+    process_tag,
+    range_tags,
+)
 from hydrotick.project.settings import ProjectSettings
 from tests.orchestration.recorded import RUN, Case
 from tests.orchestration.small import serve
@@ -86,6 +97,31 @@ def test_a_run_whose_process_is_gone_holds_nobody_up(case: Case) -> None:
         assert found.status is there, process
     assert "tick 2026-01-01 failed at" in str(context.cursor)
     assert f"try 1 of {MOST_TRIES}: it is tried again" in str(context.cursor)
+
+
+@pytest.mark.parametrize("status", [RUN.NOT_STARTED, RUN.STARTED])
+def test_a_run_that_is_executed_again_has_a_process_of_its_own(case: Case, status: RUN) -> None:
+    """It begins with all tags of the one before, whose process has ended."""
+    before = case.run(RUN.FAILURE, 0)
+    case.instance.add_run_tags(before, process_tag(before, "1@0"))
+    parent = case.instance.get_run_by_id(before)
+    assert parent is not None
+    tags = {**parent.tags, GRPC_INFO_TAG: "{}"}
+    again = case.run(status, 0, tags=tags, parent_run_id=before, root_run_id=before)
+
+    def looked_at() -> dg.DagsterRun:
+        (sensor,) = flow_definitions(case.flow, case.runner).sensors
+        sensor(dg.build_sensor_context(instance=case.instance))
+        found = case.instance.get_run_by_id(again)
+        assert found is not None
+        return found
+
+    assert looked_at().status is status
+    told = EngineEventData({"pid": dg.MetadataValue.text(str(os.getpid()))})
+    case.instance.report_engine_event("Started process.", looked_at(), told)
+    note_process(looked_at(), case.instance)
+    assert process_of(looked_at()) == this_process()
+    assert looked_at().status is status
 
 
 @pytest.mark.parametrize("status", [RUN.NOT_STARTED, RUN.STARTING, RUN.STARTED, RUN.CANCELING])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -52,7 +52,9 @@ def switched(ticks: int) -> Iterator[Part]:
         ticks -= length
 
 
-MODES = {
+Mode = Callable[[int], Iterator[Part]]
+"""How so many ticks are cut into ranges, each with its settings."""
+MODES: Mapping[str, Mode] = {
     "few": lambda ticks: single(FEW, ticks),
     "many": lambda ticks: single(MANY, ticks),
     "switched": switched,
@@ -63,18 +65,25 @@ def stored_outputs(
     directory: Path,
     program: Compiled,
     ticks: Sequence[TickInput],
-    mode: str,
+    mode: str | Mode,
     spark: SparkSession,
     *,
     optimize: bool = True,
+    reopen: bool = True,
 ) -> list[Outputs]:
-    """The outputs as of each tick, read when it is committed and, once more, when all are."""
+    """The outputs as of each tick, read when it is committed and, once more, when all are.
+
+    Without `reopen` the parts of the same settings are of one pipeline, which keeps its plans.
+    """
+    parts = MODES[mode] if isinstance(mode, str) else mode
     plan = planned(program, best_plan(program) if optimize else None)
     items = {name: stream.item for name, stream in program.typed.inputs.items()}
     found: list[Outputs] = []
+    opened: dict[Settings, Pipeline] = {}
     first = 0
-    for length, settings in MODES[mode](len(ticks)):
-        pipeline = Pipeline(directory, plan, settings, spark)
+    for length, settings in parts(len(ticks)):
+        pipeline = opened.get(settings) or Pipeline(directory, plan, settings, spark)
+        opened |= {} if reopen else {settings: pipeline}
         last = first + length - 1
         batches = {name: batch(name, of, ticks, first, last) for name, of in items.items()}
         times = {t: (ticks[t].start, ticks[t].end) for t in range(first, last + 1)}

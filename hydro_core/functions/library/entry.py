@@ -106,6 +106,8 @@ TotalityRule = Callable[[Op, Sequence[bool]], bool]
 """Whether an operation has a value, whatever those of its operands are, by their types and by which
 of them may be null.
 """
+AggregateStep = Literal["plus", "minus", "least", "greatest"]
+"""What an aggregate is taken further by, with an accumulator and a value."""
 NullRule = Literal["python", "strict", "own"]
 """What a null among the arguments gives: Python's error, or null, or what the function says."""
 
@@ -133,6 +135,10 @@ class Operation:
     """When it gives a truth value and does not fail; None where that is not known."""
     syntax: type[ast.AST] | None = None
     """Of an operator, the node of Python's syntax trees."""
+    step: AggregateStep | None = None
+    """Which aggregate it takes further; a comparison does as the test that chooses its left operand
+    where it is true, and its right one elsewhere.
+    """
 
     def result(self, site: CallSite) -> ExprType:
         if self.defaults and site.keywords:

@@ -24,11 +24,11 @@ from hydro_core.functions.kinds import (
     number,
 )
 from hydro_core.functions.library.entry import (
+    AggregateStep,
     CallSite,
     CallTyping,
     Cost,
     Members,
-    NullRule,
     Operation,
 )
 from hydro_core.functions.library.operator_types import (
@@ -252,36 +252,48 @@ def _knows_nulls(
     return Operation(gives, None, function, cost=cost, nulls="own")
 
 
-def _computes(name: str, function: Callable[[Any, Any], Any], syntax: type[ast.AST]) -> Operation:
+def _computes(
+    name: str,
+    function: Callable[[Any, Any], Any],
+    syntax: type[ast.AST],
+    step: AggregateStep | None = None,
+) -> Operation:
     """An operator of two operands: a null among them fails."""
     return Operation(
         *(_arithmetic, None, function),
         cost=lambda limits, args: limits.before(name, *args),
         syntax=syntax,
+        step=step,
     )
 
 
-def _tells(
-    function: Callable[[Any, Any], Any], syntax: type[ast.AST], nulls: NullRule = "own"
+def _compares_values(function: Callable[[Any, Any], Any], syntax: type[ast.AST]) -> Operation:
+    """A comparison that says itself what it makes of a null."""
+    return Operation(_comparison, None, function, nulls="own", has_value=_compares, syntax=syntax)
+
+
+def _orders(
+    function: Callable[[Any, Any], Any], syntax: type[ast.AST], step: AggregateStep
 ) -> Operation:
-    return Operation(_comparison, None, function, nulls=nulls, has_value=_compares, syntax=syntax)
+    """A comparison of two values that have an order: a null among them fails."""
+    return Operation(_comparison, None, function, has_value=_compares, syntax=syntax, step=step)
 
 
 CHAIN = Operation(_comparison, has_value=_compares)
 """A chain of comparisons: each operand is evaluated once, up to the first False."""
-_ARITHMETIC: Mapping[str, tuple[Callable[[Any, Any], Any], type[ast.AST]]] = {
-    "+": (operator.add, ast.Add),
-    "-": (operator.sub, ast.Sub),
-    "*": (operator.mul, ast.Mult),
-    "/": (operator.truediv, ast.Div),
-    "//": (operator.floordiv, ast.FloorDiv),
-    "%": (operator.mod, ast.Mod),
-    "**": (operator.pow, ast.Pow),
-    "&": (operator.and_, ast.BitAnd),
-    "|": (operator.or_, ast.BitOr),
-    "^": (operator.xor, ast.BitXor),
-    "<<": (operator.lshift, ast.LShift),
-    ">>": (operator.rshift, ast.RShift),
+_ARITHMETIC: Mapping[str, tuple[Callable[[Any, Any], Any], type[ast.AST], AggregateStep | None]] = {
+    "+": (operator.add, ast.Add, "plus"),
+    "-": (operator.sub, ast.Sub, "minus"),
+    "*": (operator.mul, ast.Mult, None),
+    "/": (operator.truediv, ast.Div, None),
+    "//": (operator.floordiv, ast.FloorDiv, None),
+    "%": (operator.mod, ast.Mod, None),
+    "**": (operator.pow, ast.Pow, None),
+    "&": (operator.and_, ast.BitAnd, None),
+    "|": (operator.or_, ast.BitOr, None),
+    "^": (operator.xor, ast.BitXor, None),
+    "<<": (operator.lshift, ast.LShift, None),
+    ">>": (operator.rshift, ast.RShift, None),
 }
 OPERATORS: Members = {
     "-x": Operation(_unary, None, operator.neg, syntax=ast.USub),
@@ -294,16 +306,16 @@ OPERATORS: Members = {
         syntax=ast.Not,
     ),
     **{name: _computes(name, *meaning) for name, meaning in _ARITHMETIC.items()},
-    "<": _tells(operator.lt, ast.Lt, "python"),
-    "<=": _tells(operator.le, ast.LtE, "python"),
-    ">": _tells(operator.gt, ast.Gt, "python"),
-    ">=": _tells(operator.ge, ast.GtE, "python"),
-    "==": _tells(operator.eq, ast.Eq),
-    "!=": _tells(operator.ne, ast.NotEq),
-    "in": _tells(lambda a, b: a in b, ast.In),
-    "not in": _tells(lambda a, b: a not in b, ast.NotIn),
-    "is": _tells(operator.is_, ast.Is),
-    "is not": _tells(operator.is_not, ast.IsNot),
+    "<": _orders(operator.lt, ast.Lt, "least"),
+    "<=": _orders(operator.le, ast.LtE, "least"),
+    ">": _orders(operator.gt, ast.Gt, "greatest"),
+    ">=": _orders(operator.ge, ast.GtE, "greatest"),
+    "==": _compares_values(operator.eq, ast.Eq),
+    "!=": _compares_values(operator.ne, ast.NotEq),
+    "in": _compares_values(lambda a, b: a in b, ast.In),
+    "not in": _compares_values(lambda a, b: a not in b, ast.NotIn),
+    "is": _compares_values(operator.is_, ast.Is),
+    "is not": _compares_values(operator.is_not, ast.IsNot),
     # These are no functions: not all of their operands are evaluated.
     "and": Operation(_all_of, nulls="own", syntax=ast.And),
     "or": Operation(lambda site: joined(site.args, site.place), nulls="own", syntax=ast.Or),

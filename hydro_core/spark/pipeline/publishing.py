@@ -8,7 +8,7 @@ program, rows that were forgotten) it is compared with the output as it is now.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -58,6 +58,10 @@ class Published:
         self._larger = larger
         self.wanted: frozenset[str] | None = None
         """The names of these outputs; None: nobody has said, and they stay as they are."""
+        self.going: Callable[[], Collection[str]] = tuple
+        """Gives the outputs that a program which is not deployed has no more, or has otherwise:
+        what is said beside it of their tables counts when it is deployed.
+        """
         self.behind: Mapping[str, str] = {}
         """The tables that could not be brought up by this process, each with why."""
 
@@ -68,7 +72,7 @@ class Published:
         """
         if self.wanted is None or commit is None:
             return
-        specs = [s for s in specs_of(commit) if s.of in self.wanted]
+        specs = list(self._kept(commit, self.wanted))
         self._remove_others(specs)
         name, known = self._program
         keys = known() if commit.plan == name else {}
@@ -107,6 +111,16 @@ class Published:
             table = PublishedTable(self._directory, spec)
             if table.opened() is not None:
                 yield table
+
+    def _kept(self, commit: Commit, wanted: Collection[str]) -> Iterator[TableSpec]:
+        there: Collection[DataPlace] = ()
+        others = [spec for spec in specs_of(commit) if spec.of not in wanted]
+        if others:
+            there = set(entries_in(self._directory / PUBLISHED))
+        others = [s for s in others if published_path(self._directory, s) in there]
+        going = self.going() if others else ()
+        yield from (spec for spec in specs_of(commit) if spec.of in wanted)
+        yield from (spec for spec in others if spec.of in going)
 
     def _remove_others(self, specs: Iterable[TableSpec]) -> None:
         """Removes the tables of outputs that there are no more, or that are logs now."""

@@ -70,7 +70,6 @@ OTHER_WORDS: Words = {
 """By module: words that are an operator's name, too, with what they mean there."""
 WORDS_OF_AGGREGATES: Words = {
     "cli/run.py": {"every": "a word of a calendar"},
-    "functions/known_folds.py": {"max": PYTHON, "min": PYTHON},
     "functions/library/collections.py": dict.fromkeys(("count", "max", "min", "sum"), PYTHON),
     "functions/library/texts.py": {"count": PYTHON},
     "lang/foreign.py": {"count": FOREIGN, "sum": FOREIGN},
@@ -87,7 +86,6 @@ WORDS_OF_AGGREGATES: Words = {
     "spark/inputs/batches.py": {"max": "Arrow's word", "min": "Arrow's word"},
     "spark/inputs/event_times.py": {"count": "Arrow's word", "min": "Arrow's word"},
     "spark/inputs/wanted.py": {"sum": "Arrow's word"},
-    "spark/lower/aggregates/native.py": {"min": PYTHON},
     "spark/lower/over_time/growth.py": {"first": COLUMN},
     "spark/lower/aggregates/partial.py": {
         "mean": "what a message tells",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,57 @@ def test_what_is_refused_names_a_cure(
 def test_a_plan_says_what_is_incremental(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "totals"]) == 3
     assert capsys.readouterr().out.endswith("  notes     all of it is incremental\n")
+
+
+@pytest.mark.parametrize(
+    ("landed", "says"),
+    [
+        ({"a.csv": "day,user\n2026-01-01,ann\n"}, "the column `amount` is missing"),
+        ({"a.csv": "user,amount\nann,1\n"}, "the tick column `day` is missing"),
+        ({"a.parquet": "no parquet"}, "error[input]"),
+        ({"a.csv": "day,user,amount\n", "b.parquet": ""}, "several kinds"),
+    ],
+)
+def test_a_flow_of_which_it_is_not_known_what_may_run_does_not_go_on(
+    landed: dict[str, str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "data" / "landing" / "payments"
+    (folder / "2026-01.csv").unlink()
+    for name, text in landed.items():
+        (folder / name).write_text(text)
+    assert main(["status"]) == 1
+    shown = capsys.readouterr().out
+    assert "next: which ticks may run is not known: error" in shown
+    assert says in shown
+    assert main(["status", "totals", "--format", "json"]) == 1
+    assert '"goes_on": false' in capsys.readouterr().out
+
+
+def test_a_flow_that_waits_for_its_first_rows_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "data" / "landing" / "payments" / "2026-01.csv").unlink()
+    (tmp_path / "data" / "landing" / "payments").rmdir()
+    assert main(["status"]) == 0
+
+
+def test_flows_of_one_name_are_told_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = tmp_path / "assets" / "totals"
+    for folder in ("another", "third"):
+        there = shutil.copytree(first, tmp_path / "assets" / folder)
+        (there / "asset.yaml").unlink()
+        (there / "asset.py").write_text(
+            "from datetime import datetime\n"
+            "from hydro_core import FlowAsset, Landing, Ticks\n"
+            "flow = FlowAsset(name='totals', program='totals.hydro', "
+            "ticks=Ticks(datetime(2026, 1, 1)), inputs={'payments': Landing('payments', 'day')})\n"
+        )
+    for words in (["status"], ["check"]):
+        assert main(words) == 1
+        shown = capsys.readouterr()
+        (said,) = [t for t in (shown.out + shown.err).splitlines() if "there are 3 flows" in t]
+        assert "`totals`: in " in said
+        assert said.count(" and in ") == 2
 
 
 @pytest.mark.parametrize(

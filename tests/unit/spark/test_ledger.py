@@ -112,6 +112,56 @@ def test_one_that_is_gone_is_not_as_it_was(ledger: Ledger) -> None:
     assert ledger.refresh() is None
 
 
+def test_one_in_whose_place_another_is_known_by_neither_number_nor_time(tmp_path: Path) -> None:
+    """A file system gives the number of a file that was removed to the next, and a copy has the
+    times of what it was made of.
+    """
+    replaced: list[None] = []
+    ledger = Ledger(tmp_path / "flow", lambda: replaced.append(None))
+    ledger.create()
+    ledger.append(commit(0))
+    copy = shutil.copytree(ledger.directory, tmp_path / "copy")
+    ledger.append(commit(1))
+    assert ledger.refresh() == commit(1)
+    assert not replaced
+
+    log = Path(LEDGER) / "_delta_log"
+    first = ledger.directory / log / f"{0:020}.json"
+    before = first.stat()
+    (ledger.directory / log / f"{2:020}.json").unlink()
+    first.write_bytes((copy / log / first.name).read_bytes())
+    shutil.copystat(copy / log / first.name, first)
+    after = first.stat()
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    assert ledger.refresh() == commit(0)
+    assert replaced
+
+
+@pytest.mark.parametrize("behind", [True, False])
+def test_one_in_whose_place_another_is_where_the_first_entries_are_gone(
+    tmp_path: Path, *, behind: bool
+) -> None:
+    """They are removed a month after they were written."""
+    ledger = Ledger(tmp_path / "flow")
+    ledger.create()
+    ledger.append(commit(0))
+    log = Path(LEDGER) / "_delta_log"
+    DeltaTable(ledger.directory / LEDGER).create_checkpoint()
+    (ledger.directory / log / f"{0:020}.json").unlink()
+    copy = shutil.copytree(ledger.directory, tmp_path / "copy")
+    ledger.append(commit(1))
+    reader = Ledger(ledger.directory)
+    assert reader.refresh() == ledger.refresh() == commit(1)
+
+    another = replace(commit(1), rows={"outputs/out": 18})
+    if not behind:
+        Ledger(copy).append(another)
+    shutil.rmtree(ledger.directory)
+    copy.rename(ledger.directory)
+    expected = commit(0) if behind else another
+    assert reader.refresh() == ledger.refresh() == expected
+
+
 def test_reruns_are_counted_from_commit_to_commit(ledger: Ledger) -> None:
     ratio = GuardedFunction("0a1b", "ratio", "p.hydro", 3)
     nameless = GuardedFunction("2c3d", "lambda r: r.v * r.v")

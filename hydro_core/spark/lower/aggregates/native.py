@@ -206,7 +206,7 @@ def _added(values: _Values, acc: ItemType, total: Partial) -> _Made:
 
 
 def _extreme(values: _Values, kind: str, partial: Partial) -> _Made:
-    choose = F.least if kind == "min" else F.greatest
+    choose = F.least if kind == "least" else F.greatest
 
     def final(start: Column, found: Sequence[Column]) -> Column:
         return _met(values, start, found[0], choose(start, found[0]))
@@ -215,7 +215,7 @@ def _extreme(values: _Values, kind: str, partial: Partial) -> _Made:
 
 
 def _extreme_of(kind: str, value: Column) -> Partial:
-    merge: Merge = F.min if kind == "min" else F.max
+    merge: Merge = F.min if kind == "least" else F.max
     return Partial(merge(value), merge)
 
 

@@ -24,7 +24,7 @@ from hydro_core.machine.faults import fault_of
 from hydro_core.spark.store.delta.actions import stored_file
 from hydro_core.spark.store.ledger.commit import LEDGER_SCHEMA, Commit, programs_of
 from hydro_core.spark.store.ledger.input_reads import InputRead
-from hydro_core.spark.store.ledger.record_columns import as_rows
+from hydro_core.spark.store.ledger.record_columns import as_rows, records_in
 from hydro_core.spark.store.stored_format import note_format, refuse_newer
 from hydro_core.storage.arrow import opened
 from hydro_core.storage.delta import (
@@ -45,7 +45,6 @@ APPLICATION = "hydrotick"
 WRITER = "hydrotick.writer"
 """The application by which the log of a ledger in a store has the number of whoever wrote last."""
 _FILES_BEFORE_COMPACTION = _CHECKPOINTED = 100
-_TIME = pa.timestamp("us", tz="UTC")
 RESTORE = (
     "`hydrotick reset` and then `hydrotick backfill` make all of it again from what is landed; "
     "where that is gone, restore the pipeline's directory from a backup"
@@ -67,7 +66,9 @@ class Ledger:
         """The number by which whoever commits has the right to it; None where locks see to that."""
         self.unanswered: Callable[[], None] = lambda: None
         """Called where it is not known whether a commit is there, or comes yet."""
-        self._identity: Identity | None = None
+        self._first: Identity | None = None
+        self._newest: Identity | None = None
+        """That of the log's entry of the version read last: after a month the first is gone."""
         self._path = directory / LEDGER
         self._table: DeltaTable | None = None
         self._last: Commit | None = None
@@ -91,7 +92,7 @@ class Ledger:
             return
         refuse_path(self.directory)
         if isinstance(self.directory, Path):
-            self._created_beside(self.directory)
+            self._create_staged(self.directory)
         else:
             try:
                 often = log_configuration(self._path, _CHECKPOINTED)
@@ -101,7 +102,7 @@ class Ledger:
                     raise _unreadable(self._path, error) from error
         note_format(self.directory)
 
-    def _created_beside(self, directory: Path) -> None:
+    def _create_staged(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(prefix=f"{LEDGER}-", dir=directory) as part:
             made = Path(part) / LEDGER
@@ -161,7 +162,7 @@ class Ledger:
         if table is None:
             self._open()
             return self._last
-        if self._identity != self._first_entry():
+        if (self._first, self._newest) != (self._entry(0), self._newest_of(table)):
             self._table = self._last = self._seen = None
             self._replaced()
             return self.last
@@ -175,6 +176,7 @@ class Ledger:
             raise _unreadable(self._path, error) from error
         if table.version() != known:
             self._last = self._read_last(table)
+            self._newest = self._newest_of(table)
         return self._last
 
     def commits(self, since: int = 0) -> tuple[Commit, ...]:
@@ -245,6 +247,7 @@ class Ledger:
             raise
         self._last, self._seen = commit, (commit,)
         self._compact(table)
+        self._newest = self._newest_of(table)
         self.appended(commit)
 
     def _overtaken(self, commit: Commit) -> TransientError:
@@ -270,19 +273,24 @@ class Ledger:
     def _open(self) -> DeltaTable | None:
         if self._table is None and self.exists:
             refuse_newer(self.directory)
-            self._identity = self._first_entry()
+            self._first = self._entry(0)
             try:
                 self._table = opened_table(self._path)
             except DeltaError as error:
                 raise _unreadable(self._path, error) from error
+            self._newest = self._newest_of(self._table)
             self._last = self._read_last(self._table)
             self._seen = self._seen or (self._last,)
         return self._table
 
-    def _first_entry(self) -> Identity | None:
-        """The file that the log begins with, which no other has; None where it is not kept."""
+    def _newest_of(self, table: DeltaTable) -> Identity | None:
+        # In a store nothing changes places: `replace_rows`.
+        return None if isinstance(self._path, Remote) else self._entry(table.version())
+
+    def _entry(self, version: int) -> Identity | None:
+        """The file of the log that made a version, which no other has; None if it is not kept."""
         try:
-            return identity_of(entry_of(self._path, 0))
+            return identity_of(entry_of(self._path, version))
         except FileNotFoundError:
             return None
 
@@ -305,7 +313,7 @@ class Ledger:
         for file in files:
             try:
                 found = pq.ParquetFile(opened(file)).read()
-                rows += _without_zones(found).to_pylist(maps_as_pydicts="strict")
+                rows += records_in(found)
             except (OSError, pa.ArrowException) as error:
                 raise _unreadable(self._path, error) from error
         return [of_record(Commit, row) for row in rows]
@@ -385,16 +393,3 @@ def overtaken(directory: DataPlace, what: str = "this ran") -> TransientError:
         "nothing of this run counts",
         help="let one process at a time run the ticks of a pipeline, then start this one again",
     )
-
-
-def _without_zones(rows: pa.Table) -> pa.Table:
-    """The rows with instants that have no zone: of those with one pyarrow makes pandas' own.
-
-    They are looked at anew, not cast: to cast, it loads all its functions.
-    """
-    local = pa.timestamp("us")
-    for place, column in enumerate(rows.schema):
-        if column.type == _TIME:
-            seen = [chunk.view(local) for chunk in rows.column(place).chunks]
-            rows = rows.set_column(place, column.with_type(local), pa.chunked_array(seen, local))
-    return rows

@@ -52,6 +52,20 @@ def as_rows(values: Iterable[Any], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_pylist([as_row(value) for value in values], schema)
 
 
+def records_in(rows: pa.Table) -> list[dict[str, Any]]:
+    """The rows of a table, as what is made of records.
+
+    Of instants that have a zone pyarrow makes pandas' own, so they are had without one: looked at
+    anew, not cast, since to cast it loads all its functions.
+    """
+    local = pa.timestamp("us")
+    for place, column in enumerate(rows.schema):
+        if column.type == _SCALARS[datetime]:
+            seen = [chunk.view(local) for chunk in rows.column(place).chunks]
+            rows = rows.set_column(place, column.with_type(local), pa.chunked_array(seen, local))
+    return rows.to_pylist(maps_as_pydicts="strict")
+
+
 def _part(value: Any) -> Any:
     if is_dataclass(value):
         return as_row(value)
