@@ -125,7 +125,7 @@ def by_chance(program: Compiled, ticks: Sequence[TickInput], seed: int) -> list[
     outputs = run_ticks(program.typed, program.strata, run.fed(ticks), Settings())
     for given in outputs:
         run.take(given)
-    return run.told
+    return run.delivered
 
 
 class _Run:
@@ -135,7 +135,7 @@ class _Run:
         self.names, self.sent, self.random = names, sent, random
         self.under_way: dict[str, dict[Any, Any]] = {name: {} for name in names}
         self.last: dict[str, frozenset[Any]] = dict.fromkeys(names, frozenset())
-        self.told: list[TickInput] = []
+        self.delivered: list[TickInput] = []
 
     def fed(self, ticks: Sequence[TickInput]) -> Iterator[TickInput]:
         """The ticks as they come, each when the one before is done."""
@@ -145,8 +145,8 @@ class _Run:
                 waiting = self.under_way[name]
                 arriving = [key for key in waiting if self.random.random() < CHANCE]
                 batches.setdefault(name, []).extend(waiting.pop(key) for key in arriving)
-            self.told.append(TickInput(batches, tick.start, tick.end, tick.number))
-            yield self.told[-1]
+            self.delivered.append(TickInput(batches, tick.start, tick.end, tick.number))
+            yield self.delivered[-1]
 
     def take(self, outputs: Mapping[str, Sequence[Any]]) -> None:
         """What a tick has sent is under way."""

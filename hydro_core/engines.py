@@ -24,7 +24,7 @@ class ShardingOptions:
     """The fields by which inputs are routed; nothing: a derived choice is taken."""
     replicate: Collection[str] = ()
     """The inputs that every shard gets whole."""
-    told: Callable[[str], None] = lambda _: None
+    progress: Callable[[str], None] = lambda _: None
     """Is told in a line what is routed by what; unless it is said, nobody is."""
     stats: Statistics | None = None
     """What is known of the inputs, by which exchanges and broadcasts are chosen."""

@@ -44,9 +44,9 @@ class Flow(FlowBuilder):
 
         Options are `stats`, and `explain`: then it comes with the rules that lead there.
         """
-        from hydro_core.printing.programs import told_plan
+        from hydro_core.printing.programs import shown_plan
 
-        return told_plan(self.check(schemas), **options)
+        return shown_plan(self.check(schemas), **options)
 
     def partition(
         self,

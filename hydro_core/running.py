@@ -41,7 +41,7 @@ def run_items(program: Compiled, ticks: Iterable[TickInput], options: Options) -
 def cut_into_shards(program: Compiled, cut: ShardingOptions) -> Sharded:
     """The program as it is asked to be cut; what is routed by what is told."""
     found = sharded(program, cut.shards, cut.on, cut.replicate, stats=cut.stats)
-    cut.told(found.described)
+    cut.progress(found.described)
     return found
 
 

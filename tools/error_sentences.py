@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -20,6 +20,8 @@ _MOST_FORMS = 8
 _METHODS = {"complain", "problem", "problem_at"}
 """Methods that make errors, of whatever object."""
 _GIVEN = "{message}"
+_TEXTS = {"message": re.compile(r".*\{message\}.*"), "what": re.compile(r".*\{what\}")}
+"""What functions call a sentence that they are given, and put others around: these say where."""
 _Node = TypeVar("_Node", bound=ast.stmt)
 
 
@@ -46,12 +48,29 @@ class _Maker:
     cure: str | None
     code: str | None
     fixed: Mapping[str, str] = field(default_factory=dict)
-    around: str = _GIVEN
-    """The sentence, with what is given of it in braces."""
+    around: tuple[str, ...] = (_GIVEN,)
+    """The sentences that it may make, with what is given of them in braces."""
 
 
 _DIAGNOSTIC = _Maker(("code", "message", "span", "operator"), "message", "help", "code")
-_TYPE_PROBLEM = _Maker(("message", "help"), "message", "help", "code", {"code": "type"})
+_CLASSES: Mapping[str, _Maker] = {
+    "Diagnostic": _DIAGNOSTIC,
+    "TypeProblem": _Maker(("message", "help"), "message", "help", "code", {"code": "type"}),
+    "ArgumentProblem": _Maker(("code", "message", "help_"), "message", "help_", "code"),
+    "PortProblem": _Maker(("message", "help_"), "message", "help_", None, {"code": "port"}),
+    "_Wrong": _Maker(("message", "help_"), "message", "help_", None, {"code": "syntax"}),
+    "ValueProblem": _Maker(("message",), "message", None, None, {"code": "type"}),
+    "StoreProblem": _Maker(
+        *(("code", "message", "cure"), "message", "cure", "code"), around=("{url}: {message}",)
+    ),
+    "_fault": _Maker(
+        *(("numbers", "words", "says", "cure", "code"), "says", "cure", "code"),
+        fixed={"code": "runtime"},
+        around=("{message}: {place}",),
+    ),
+    "Refusal": _Maker(("message", "cure"), "message", "cure", None, {"code": "runtime"}),
+}
+"""What is an error, or becomes one."""
 
 
 def error_sentences() -> tuple[ErrorSentence, ...]:
@@ -172,9 +191,10 @@ class _Module:
             place = f"{self.name}:{call.lineno}"
             for code in forms["code"]:
                 for form in forms["message"]:
-                    message = maker.around.replace(_GIVEN, form)
                     if _is_sentence(code, form):
-                        yield ErrorSentence(code, message, forms["cure"][0], place)
+                        for around in maker.around:
+                            message = around.replace(_GIVEN, form)
+                            yield ErrorSentence(code, message, forms["cure"][0], place)
 
     def maker(self, call: ast.Call, makers: Mapping[tuple[str, str], _Maker]) -> _Maker | None:
         """What makes an error in a call, if that does."""
@@ -183,18 +203,21 @@ class _Module:
                 return _DIAGNOSTIC
             case ast.Call(func=ast.Attribute(attr="__init__")):
                 return None
-            case ast.Name(id="Diagnostic"):
-                return _DIAGNOSTIC
-            case ast.Name(id="TypeProblem"):
-                return _TYPE_PROBLEM
+            case ast.Name(id=name) if name in _CLASSES:
+                return _CLASSES[name]
             case ast.Name(id=name):
                 module, told = self.imports.get(name, (self.name, name))
                 return makers.get((module, told)) or makers.get((module, f"{told}.__init__"))
-            case ast.Attribute(value=ast.Name(id="self"), attr=name):
-                return makers.get((self.name, name))
+            case ast.Attribute(attr=name) if found := self._known(name, makers):
+                return found
             case ast.Attribute(attr=name) if name in _METHODS:
                 return next((made for (_, told), made in makers.items() if told == name), None)
         return None
+
+    def _known(self, name: str, makers: Mapping[tuple[str, str], _Maker]) -> _Maker | None:
+        """A method of this module, or of one that it imports from."""
+        modules = (self.name, *(module for module, _ in self.imports.values()))
+        return next((makers[m, name] for m in modules if (m, name) in makers), None)
 
     def _forms(self, node: ast.expr, scope: _Scope | None) -> list[str]:
         """The texts that an expression may be, with what is put into them in braces."""
@@ -273,6 +296,7 @@ def _made_by(
     makers: Mapping[tuple[str, str], _Maker],
 ) -> _Maker | None:
     params = [one.arg for one in (*function.args.args, *function.args.kwonlyargs)]
+    made: list[_Maker] = []
     for call in calls:
         maker = module.maker(call, makers)
         if maker is None:
@@ -283,10 +307,10 @@ def _made_by(
         for part in ("message", "cure", "code"):
             name = getattr(maker, part)
             value = given.get(name) if name else None
-            if part == "message" and value is not None and "message" in params:
+            for text in _TEXTS if part == "message" and value is not None else ():
                 form = module._forms(value, _Scope(function, call))[0]
-                if _GIVEN in form:
-                    around, value = form, ast.Name("message")
+                if text in params and _TEXTS[text].fullmatch(form):
+                    around, value = form.replace("{" + text + "}", _GIVEN), ast.Name(text)
             if isinstance(value, ast.Name) and value.id in params:
                 passed[part] = value.id
             elif value is not None:
@@ -294,8 +318,11 @@ def _made_by(
         if "message" in passed:
             names = tuple(name for name in params if name != "self")
             parts = (passed.get(part) for part in ("message", "cure", "code"))
-            return _Maker(names, *parts, fixed, around)
-    return None
+            made.append(_Maker(names, *parts, fixed, (around,)))
+    if not made:
+        return None
+    arounds = dict.fromkeys(form for maker in made for form in maker.around)
+    return replace(made[0], around=tuple(arounds))
 
 
 def _given(call: ast.Call, maker: _Maker) -> dict[str, ast.expr]:

@@ -20,8 +20,8 @@ MANY_SINGLES = Refusal(
     "reduce them to one first, or use `cross`",
 )
 NO_COMMAND = Refusal("is not a command", 'commands are `("persist", x)` and `("delete", x)`')
-NO_KEYED_COMMAND = Refusal(
-    "is not a command", 'commands are `("persist", k, v)` and `("delete", k, None)`'
+NO_KEYED_COMMAND = NO_COMMAND._replace(
+    cure='commands are `("persist", k, v)` and `("delete", k, None)`'
 )
 
 

@@ -19,7 +19,7 @@ from hydro_core.lang.rules.translate import carrying
 from hydro_core.lang.suffixes import RULES
 from hydro_core.optimize.notes import Note
 from hydro_core.optimize.report import expressions
-from hydro_core.printing.programs import BestPlan, told_plan
+from hydro_core.printing.programs import BestPlan, shown_plan
 from hydro_core.validation.plans import validate_randomly
 
 
@@ -31,7 +31,7 @@ def command(arguments: Asked) -> int:
     graph = graph_of(arguments)
     schemas = schemas_of(arguments, graph)
     program = compile_graph(graph, schemas, partial=arguments.validate is None)
-    found = told_plan(program, statistics_of(arguments.stats), explain=arguments.explain)
+    found = shown_plan(program, statistics_of(arguments.stats), explain=arguments.explain)
     found = replace(found, notes=(*found.notes, *_of_rules(arguments)))
     if arguments.validate is not None:
         mismatch = validate_randomly(stratified(found.typed), program, arguments.validate)

@@ -56,7 +56,7 @@ class UncutRows(Protocol):
     def misfit(self, cut: Cut) -> Misfit | None:
         """The first value that is no item: of the earliest tick, column, file and row."""
 
-    def refuse_early(self, start: datetime | None) -> NoReturn:
+    def refuse_before_start(self, start: datetime | None) -> NoReturn:
         """Names the first row that is before `start`, or has a negative number."""
 
 
@@ -109,7 +109,7 @@ def _last_tick(rows: UncutRows, calendar: Calendar | None) -> int:
         ends = summary.moments or (calendar.origin, calendar.origin)
         low, high = map(calendar.tick_of, ends)
     if low < 0:
-        rows.refuse_early(None if calendar is None else calendar.origin)
+        rows.refuse_before_start(None if calendar is None else calendar.origin)
     if high >= MAX_TICKS:
         _refuse_far(rows.scan.file, high, calendar, summary.moments)
     return high

@@ -176,7 +176,7 @@ class FileRow:
     row: int
 
 
-def refuse_early(
+def refuse_before_start(
     file: InputFile, place: FileRow, value: int | datetime, start: datetime | None
 ) -> NoReturn:
     row = f"`{place.file.name}`: row {place.row}"

@@ -40,7 +40,7 @@ def pieces(file: DataPlace, form: FileForm) -> Iterator[RowBatch]:
 
 
 @contextmanager
-def damage_told(files: Sequence[DataPlace], form: FileForm) -> Iterator[None]:
+def damage_as_errors(files: Sequence[DataPlace], form: FileForm) -> Iterator[None]:
     """Where files that are read together cannot be read: which one it is, and why.
 
     Raises:

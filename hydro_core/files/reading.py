@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hydro_core.files.cut import Cut, InputSummary
-from hydro_core.files.inputs import NO_TICK, FileRow, refuse_early
+from hydro_core.files.inputs import NO_TICK, FileRow, refuse_before_start
 from hydro_core.files.row_batch import MOMENT, NUMBER
 from hydro_core.files.rows import (
     CURE,
@@ -77,13 +77,13 @@ class AllRows:
         """The first value that is no item."""
         return _first_misfit(self.table, self._ticks(cut))
 
-    def refuse_early(self, start: datetime | None) -> NoReturn:
+    def refuse_before_start(self, start: datetime | None) -> NoReturn:
         """Names the first row that is of no tick, as the files have them."""
         column, bound = (NUMBER, 0) if start is None else (MOMENT, micros(start))
         values = self.table[column].cast(pa.int64()).to_numpy()
         row = self.table.slice(int(np.flatnonzero(values < bound)[0]), 1).to_pylist()[0]
         place = FileRow(self.scan.fileset.files[row[FILE]], row[ROW])
-        refuse_early(self.scan.file, place, row[column], start)
+        refuse_before_start(self.scan.file, place, row[column], start)
 
     def batches(self, cut: Cut) -> Callable[[int], list[Any]]:
         """Gives the items of a tick, in the order of the files; they are made when asked for."""

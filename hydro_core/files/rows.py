@@ -22,7 +22,7 @@ from hydro_core.files.inputs import demands, fits_whole
 from hydro_core.files.pieces import pieces
 from hydro_core.files.plain import item_type
 from hydro_core.files.row_batch import MOMENT, NUMBER, ArrowRows, FileForm, RowBatch
-from hydro_core.files.tolerant import TolerantRows, number_told, of_some_tick
+from hydro_core.files.tolerant import TolerantRows, of_some_tick, whole_number
 from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.tick_range import moment_of
 from hydro_core.types.arrow import arrow_type, to_arrow
@@ -185,7 +185,7 @@ class _FileRows:
             return {}
         values = piece.values(column)
         if tolerant and self.form.kind == "CSV":
-            values = [number_told(value) for value in values]
+            values = [whole_number(value) for value in values]
         found = [
             _moment(value, self.wanted.zone, row, problems) for row, value in enumerate(values)
         ]

@@ -21,7 +21,7 @@ from hydro_core.files.inputs import (
     item_type_of,
     numbers_ticks,
     refuse,
-    refuse_early,
+    refuse_before_start,
     refuse_mixed,
     refuse_without_tick,
     require_columns,
@@ -177,4 +177,4 @@ class Findings:
             refuse_mixed(scan.file, scan.file)
         if self.too_early is not None:
             number, row, tick = self.too_early
-            refuse_early(scan.file, FileRow(files[number], row), tick, None)
+            refuse_before_start(scan.file, FileRow(files[number], row), tick, None)

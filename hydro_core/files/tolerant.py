@@ -75,7 +75,7 @@ def _legible(text: str) -> str:
     return raw.decode("utf-8", "backslashreplace")
 
 
-def number_told(value: Any) -> Any:
+def whole_number(value: Any) -> Any:
     """The number that a text of a CSV file is, if it is a whole one; else the value itself."""
     is_number = isinstance(value, str) and value.strip().lstrip("-").isdecimal()
     return int(value) if is_number else value
@@ -91,7 +91,7 @@ def first_if_without_tick(batch: pa.RecordBatch, ticks: Numbers, axis: TickRange
 
 def of_some_tick(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows of a file, with the tick of others where they tell none, if any row tells one."""
-    last: Told | None = None
+    last: TickOrMoment | None = None
     waiting: list[pa.RecordBatch] = []
     for batch in batches:
         told = np.flatnonzero(_tells_tick(batch))
@@ -110,7 +110,7 @@ def of_some_tick(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield from waiting
 
 
-Told = tuple[Any, Any]
+TickOrMoment = tuple[Any, Any]
 """The number and the moment that a row tells."""
 
 
@@ -119,20 +119,20 @@ def _tells_tick(batch: pa.RecordBatch) -> Any:
     return there.to_numpy(zero_copy_only=False)
 
 
-def _filled(batch: pa.RecordBatch, told: Any, last: Told | None) -> pa.RecordBatch:
-    if len(told) == batch.num_rows:
+def _filled(batch: pa.RecordBatch, tellers: Any, last: TickOrMoment | None) -> pa.RecordBatch:
+    if len(tellers) == batch.num_rows:
         return batch
     # Of each row the last before it that tells a tick; -1: there is none in the piece.
-    before = np.searchsorted(told, np.arange(batch.num_rows), side="right") - 1
+    before = np.searchsorted(tellers, np.arange(batch.num_rows), side="right") - 1
     head = pa.array(before < 0)
-    source = pa.array(told[np.maximum(before, 0)])
+    source = pa.array(tellers[np.maximum(before, 0)])
     values: list[Any] = [batch[column].take(source) for column in (NUMBER, MOMENT)]
     if last is not None:
         values = [pc.if_else(head, *both) for both in zip(last, values, strict=True)]
     return _with_ticks(batch, values)
 
 
-def _all_of(batch: pa.RecordBatch, tick: Told) -> pa.RecordBatch:
+def _all_of(batch: pa.RecordBatch, tick: TickOrMoment) -> pa.RecordBatch:
     return _with_ticks(batch, [pa.repeat(value, batch.num_rows) for value in tick])
 
 

@@ -14,7 +14,7 @@ from hydro_core.errors import Diagnostic, ProgramError, Span
 from hydro_core.functions.allowed import BUILTINS
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import constant, read_function
-from hydro_core.lang.constant_arguments import ArgumentProblem, read_schema
+from hydro_core.lang.constant_arguments import ArgumentProblem, neither, read_schema
 from hydro_core.lang.over_functions import bound_function, no_function
 from hydro_core.lang.parser import ArgumentText, Element
 from hydro_core.lang.signature import as_written, bind
@@ -23,7 +23,6 @@ from hydro_core.lang.source import Source
 from hydro_core.types.item import ItemType
 from hydro_core.types.values import ValueProblem
 
-NEITHER = "a column or a function of the row must stand here"
 _BEFORE = "_("
 _FUNCTION = "a function is one expression of its parameters, the pure builtins and what is bound"
 
@@ -221,7 +220,7 @@ class TextReader:
         help_ = (
             'name a column, as in `sum("v")`, or give a function, as in `sum(lambda r: r.v * 2)`'
         )
-        raise ArgumentProblem("type", NEITHER, help_, tree)
+        raise neither(help_, tree)
 
     def locate(self, tree: ast.AST) -> tuple[int, int]:
         """Line and column of a part of the arguments, in the program's file."""

@@ -23,6 +23,28 @@ class ArgumentProblem(TypeProblem):
         self.written = written
 
 
+def no_argument(of: str, name: str, cure: str | None, written: object) -> ArgumentProblem:
+    """What is wrong with an argument that there is not."""
+    return ArgumentProblem("arity", f"`{of}` has no argument `{name}`", cure, written)
+
+
+def missing_argument(
+    of: str, name: str, cure: str | None = None, written: object = None
+) -> ArgumentProblem:
+    """What is wrong where an argument is not given."""
+    return ArgumentProblem("arity", f"`{of}` needs the argument `{name}`", cure, written)
+
+
+def neither(cure: str, written: object) -> ArgumentProblem:
+    """What is wrong with what is neither a column nor a function."""
+    message = "a column or a function of the row must stand here"
+    return ArgumentProblem("type", message, cure, written)
+
+
+def _no_value(name: str, problem: ValueProblem, written: object) -> ArgumentProblem:
+    return ArgumentProblem("type", f"`{name}`: {problem}", None, written)
+
+
 def constant_argument(arg: Arg, value: Any, written: Any) -> Any:
     """The value of an argument that is a constant, as its entry wants it.
 
@@ -51,7 +73,7 @@ def _item(name: str, value: Any, written: Any) -> Any:
     try:
         return to_item(value)
     except ValueProblem as problem:
-        raise ArgumentProblem("type", f"`{name}`: {problem}", None, written) from None
+        raise _no_value(name, problem, written) from None
 
 
 def items_argument(name: str, value: Any, written: Any) -> tuple[Any, ...]:
@@ -84,7 +106,7 @@ def name_argument(name: str, value: Any, written: Any) -> str:
     try:
         return check_string(value)
     except ValueProblem as problem:
-        raise ArgumentProblem("type", f"`{name}`: {problem}", None, written) from None
+        raise _no_value(name, problem, written) from None
 
 
 def _choice(arg: Arg, value: Any, written: Any) -> str:

@@ -12,7 +12,12 @@ from typing import Any
 from hydro_core.catalog.aggregates import NAMES
 from hydro_core.catalog.over_functions import FUNCTIONS, OverFunctionSpec
 from hydro_core.catalog.spec import Arg, OverFunction
-from hydro_core.lang.constant_arguments import ArgumentProblem, constant_argument
+from hydro_core.lang.constant_arguments import (
+    ArgumentProblem,
+    constant_argument,
+    missing_argument,
+    no_argument,
+)
 from hydro_core.lang.signature import ArgumentReader
 from hydro_core.lang.similar import did_you_mean
 
@@ -52,8 +57,7 @@ def bound_function(
     )
     for parameter, value in zip(spec.parameters, read, strict=True):
         if parameter.required and value is None:
-            message = f"`{name}` needs the argument `{parameter.name}`"
-            raise ArgumentProblem("arity", message, _written(spec), written)
+            raise missing_argument(name, parameter.name, _written(spec), written)
     _check_frame(spec, read, written)
     return OverFunction(name, read)
 
@@ -74,8 +78,7 @@ def _by_name(
     known = {p.name for p in spec.parameters}
     for name, value in keywords.items():
         if name not in known:
-            message = f"`{spec.name}` has no argument `{name}`"
-            raise ArgumentProblem("arity", message, _written(spec), value)
+            raise no_argument(spec.name, name, _written(spec), value)
         if name in given:
             message = f"`{name}` of `{spec.name}` is given twice"
             raise ArgumentProblem("arity", message, "give it once", value)

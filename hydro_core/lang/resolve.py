@@ -6,7 +6,7 @@ A name that no statement defines is an input if it is only read, an output if it
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -140,17 +140,18 @@ class _Resolver:
 
     def _loose_labels(self, elements: tuple[Element, ...]) -> None:
         first, last = elements[0], elements[-1]
-        before = "write `stream -> ` before it"
-        after = "write ` -> name` after it, or give the pipeline a name"
-        for label, element, says, cure in (
-            (first.enters, first, "nothing flows into", before),
-            (last.leaves, last, "nothing reads", after),
-        ):
-            if label is not None:
-                message = f"{says} `[{label.text}]`"
-                self.problems.append(
-                    Diagnostic("port", message, label.span, element.name, help=cure)
-                )
+        if first.enters is not None:
+            message = f"nothing flows into `[{first.enters.text}]`"
+            cure = "write `stream -> ` before it"
+            self.problems.append(
+                Diagnostic("port", message, first.enters.span, first.name, help=cure)
+            )
+        if last.leaves is not None:
+            message = f"nothing reads `[{last.leaves.text}]`"
+            cure = "write ` -> name` after it, or give the pipeline a name"
+            self.problems.append(
+                Diagnostic("port", message, last.leaves.span, last.name, help=cure)
+            )
 
     def _left(self, element: Element) -> Beginning:
         if not element.is_call:
@@ -276,4 +277,4 @@ def _no_output(discarded: Diagnostic) -> Diagnostic:
         "an output is a name that is only written, at the end of a pipeline: "
         "`a -> map(…) -> out`; `out = …` names a stream"
     )
-    return replace(discarded, message=message, help=cure, severity="error")
+    return Diagnostic("name", message, discarded.span, discarded.operator, help=cure)

@@ -17,7 +17,9 @@ from hydro_core.lang.constant_arguments import (
     ArgumentProblem,
     constant_argument,
     items_argument,
+    missing_argument,
     name_argument,
+    no_argument,
     no_key,
     read_schema,
 )
@@ -77,7 +79,7 @@ def _bind(
     seen: set[str] = set()
     for name, written in keywords:
         if name in seen:
-            raise ArgumentProblem("arity", f"`{name}` is given twice", "give it once", written)
+            raise _twice(name, written)
         seen.add(name)
     rest, streams = _streams(op, positional, keywords)
     given = _by_name(op, rest, dict(keywords))
@@ -93,13 +95,14 @@ def _bind(
         else:
             value = arg.default
             if arg.required:
-                raise _missing(op, arg)
+                raise missing_argument(op.name, arg.name)
         if arg.leading and algebra != Algebra():
             value = replace(value, algebra=algebra)
         entries.append((arg.name, value))
     said = [name for name in op.together if given.get(name) is not None]
     if said and len(said) < len(op.together):
-        raise _missing(op, next(a for a in op.args if a.name in {*op.together} - {*said}))
+        lacking = next(a.name for a in op.args if a.name in {*op.together} - {*said})
+        raise missing_argument(op.name, lacking)
     takes_columns_alone = op.args and all(a.is_open or a.kind == "named_columns" for a in op.args)
     if takes_columns_alone and not any(value for _, value in entries):
         raise _no_column(op)
@@ -155,9 +158,9 @@ def _by_name(
             continue
         if name not in known and not is_open:
             help_ = cure_of_argument(op.name, name) or did_you_mean(name, known)
-            raise ArgumentProblem("arity", f"`{op.name}` has no argument `{name}`", help_, written)
+            raise no_argument(op.name, name, help_, written)
         if name in given:
-            raise ArgumentProblem("arity", f"`{name}` is given twice", "give it once", written)
+            raise _twice(name, written)
         given[name] = written
     return given
 
@@ -180,8 +183,8 @@ def _promises(
     return read_schema("returns", reader.constant(written), written), Algebra(**flags)
 
 
-def _missing(op: OpSpec, arg: Arg) -> ArgumentProblem:
-    return ArgumentProblem("arity", f"`{op.name}` needs the argument `{arg.name}`", None)
+def _twice(name: str, written: object) -> ArgumentProblem:
+    return ArgumentProblem("arity", f"`{name}` is given twice", "give it once", written)
 
 
 def as_written(op: OpSpec) -> str:
@@ -204,7 +207,7 @@ def _value(
         case "named_columns":
             names = tuple(name_argument(arg.name, reader.constant(w), w) for w in written)
             if arg.required and not names:
-                raise _missing(op, arg)
+                raise missing_argument(op.name, arg.name)
             return names
         case "items":
             return items_argument(arg.name, reader.constant(written), written)

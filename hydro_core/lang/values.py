@@ -11,8 +11,8 @@ from hydro_core.catalog.registry import TYPED
 from hydro_core.catalog.spec import Aggregate, OverFunction
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_callable
-from hydro_core.lang.arguments import NEITHER, check_count, with_returns
-from hydro_core.lang.constant_arguments import ArgumentProblem, read_schema
+from hydro_core.lang.arguments import check_count, with_returns
+from hydro_core.lang.constant_arguments import ArgumentProblem, neither, read_schema
 from hydro_core.lang.over_functions import bound_function, no_function
 from hydro_core.lang.place import of_function
 from hydro_core.types.item import ItemType
@@ -61,7 +61,7 @@ class ValueReader:
         if self.is_function(written):
             return self.function(written, None)
         help_ = "name a column, or give a function of the row"
-        raise ArgumentProblem("type", NEITHER, help_, written)
+        raise neither(help_, written)
 
 
 def typed(returns: str, f: Callable[..., Any]) -> Fn:

@@ -138,7 +138,7 @@ class CostModel:
         # rows that are looked up are as many as are made of them
         into = [self._new(c, rows, forms) for c in node.inputs]
         told = any(forms.streams[c][1] is not Form.VALUES for c in (node.cls, *node.inputs))
-        found = _touched(node.shape.cls, into, self._new(node.cls, rows, forms), told=told)
+        found = _touched(node.shape.cls, into, self._new(node.cls, rows, forms), changes=told)
         return found._replace(reads=found.reads + self._met(forms, node, rows))
 
     def _met(self, forms: Forms, node: ENode, rows: Sequence[float]) -> float:
@@ -252,17 +252,17 @@ class CostModel:
 
 
 def _touched(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
-    cls: ShapeClass, into: Sequence[float], out: float, *, told: bool = False
+    cls: ShapeClass, into: Sequence[float], out: float, *, changes: bool = False
 ) -> RowsTouched:
-    """What a node of the class touches in a tick, given the rows that it reads and gives; `told`:
-    these are changes.
+    """What a node of the class touches in a tick, given the rows that it reads and gives;
+    `changes`: these are changes.
     """
     match cls:
         case Given():
             return RowsTouched()
-        case Growth() if told:
+        case Growth() if changes:
             return RowsTouched(into[0])
-        case Before() if told:
+        case Before() if changes:
             # all of the log is read and summed up, and nothing written
             return RowsTouched(2 * out)
         case Output():
@@ -270,9 +270,9 @@ def _touched(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
             return RowsTouched(stores=into[0])
         case Sum():
             return RowsTouched(0.01 * out)
-        case History() if told:
+        case History() if changes:
             return RowsTouched()
-        case Window() if told:
+        case Window() if changes:
             # the batch is stored, and that which leaves is read
             return RowsTouched(out)
         case History() | Window():
@@ -284,11 +284,11 @@ def _touched(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
         case Running(OrderedByKey()):
             # the keys of the new items are found in the state, and some items written
             changed = min(SKEW * sum(into), out)
-            return RowsTouched(sum(into) + changed + (0.0 if told else out), stores=changed)
+            return RowsTouched(sum(into) + changed + (0.0 if changes else out), stores=changed)
         case Running(ByKey(keyed=True)):
             # the keys of the new items are found in the state, and written again
             changed = min(groups(sum(into)), out)
-            return RowsTouched(sum(into) + changed + (0.0 if told else out), stores=changed)
+            return RowsTouched(sum(into) + changed + (0.0 if changes else out), stores=changed)
         case Growth():
             return RowsTouched(3 * into[0])
         case Product(Meets.ALL | Meets.KEY):

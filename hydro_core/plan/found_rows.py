@@ -232,7 +232,7 @@ def derived_rows(lookups: Iterable[Lookup]) -> tuple[DerivedRows, ...]:
     def visit(rows: LookupSource) -> None:
         if isinstance(rows, str) or rows in known:
             return
-        for before in _told_from(rows):
+        for before in _sources_of(rows):
             visit(before)
         known[rows] = None
 
@@ -241,7 +241,7 @@ def derived_rows(lookups: Iterable[Lookup]) -> tuple[DerivedRows, ...]:
     return tuple(known)
 
 
-def _told_from(rows: DerivedRows) -> Iterable[LookupSource]:
+def _sources_of(rows: DerivedRows) -> Iterable[LookupSource]:
     match rows:
         case FoundRows(_, found):
             return (found.by,)

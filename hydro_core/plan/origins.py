@@ -110,7 +110,7 @@ class NewRowOrigins:
                 if has_some(known):
                     told = self._with_partner(node, i, known)
                 else:
-                    told = self._beside(node, i, wanted)
+                    told = self._other_rows(node, i, wanted)
                 if told is None:
                     more.add((node.inputs[i].node, known))
                 else:
@@ -139,7 +139,7 @@ class NewRowOrigins:
         self._narrowed.remove(node.id)
         return with_partner(self.partners, (node, i), found, len(fields))
 
-    def _beside(self, node: Node, i: int, fields: KnownFields) -> set[FieldsOf] | None:
+    def _other_rows(self, node: Node, i: int, fields: KnownFields) -> set[FieldsOf] | None:
         """The rows that have fields which what is new in an input does not have.
 
         A pair has those of the other side, too; who keeps a row of a key has those of the old one.

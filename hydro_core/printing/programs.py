@@ -63,7 +63,7 @@ def checked(program: Compiled) -> Checked:
     return Checked(program.typed, program.strata)
 
 
-def told_plan(
+def shown_plan(
     program: Compiled, stats: Statistics | None = None, *, explain: bool = False
 ) -> BestPlan:
     """The best plan of a program as `optimize` tells of it.

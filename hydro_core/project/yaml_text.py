@@ -14,9 +14,10 @@ from typing import Any
 
 import yaml
 
-from hydro_core.errors import Code, Diagnostic, ProgramError, Span
+from hydro_core.errors import Diagnostic, ProgramError, Span
 from hydro_core.functions.failed_call import shortened
 from hydro_core.lang.similar import did_you_mean
+from hydro_core.machine.wrong_path import why_not
 from hydro_core.settings import MOST_ALIASED
 
 
@@ -65,8 +66,8 @@ class YamlValue:
 class Document:
     """A YAML file that is read, and what is found to be wrong with it."""
 
-    def __init__(self, file: Path, code: Code = "config") -> None:
-        self.file, self._code = file, code
+    def __init__(self, file: Path) -> None:
+        self.file = file
         self.problems: list[Diagnostic] = []
         self._lines: list[str] = []
 
@@ -87,13 +88,13 @@ class Document:
             mark = problem.problem_mark or problem.context_mark
             span = self._span(mark.line, mark.column, mark.column + 1) if mark else None
             message = f"this is no YAML: {problem.problem or problem.context}"
-            raise ProgramError.of(self._code, message, span, help=_YAML) from None
+            raise ProgramError.of("config", message, span, help=_YAML) from None
         except yaml.YAMLError as problem:
             message = f"{self.file} is no YAML: {problem}"
-            raise ProgramError.of(self._code, message, help=_YAML) from None
+            raise ProgramError.of("config", message, help=_YAML) from None
         except RecursionError:
             message = f"{self.file} is no YAML: it nests too deep"
-            raise ProgramError.of(self._code, message, help=_YAML) from None
+            raise ProgramError.of("config", message, help=_YAML) from None
         return value
 
     def _text(self) -> str:
@@ -106,10 +107,11 @@ class Document:
             return self.file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as problem:
             cure = "see that it is there, may be read, and is saved as UTF-8"
-            raise self._unusable(f"cannot be read: {problem}", cure) from None
+            why = why_not(self.file, problem) if isinstance(problem, OSError) else str(problem)
+            raise self._unusable(f"cannot be read: {why}", cure) from None
 
     def _unusable(self, why: str, cure: str) -> ProgramError:
-        return ProgramError.of(self._code, f"{self.file} {why}", help=cure)
+        return ProgramError.of("config", f"{self.file} {why}", help=cure)
 
     def done(self) -> None:
         """Ends the reading.
@@ -122,7 +124,7 @@ class Document:
 
     def wrong(self, value: YamlValue, message: str, cure: str) -> None:
         """Notes what is wrong with a value."""
-        self.problems.append(Diagnostic(self._code, message, value.span, help=cure))
+        self.problems.append(Diagnostic("config", message, value.span, help=cure))
 
     def mapping(self, value: YamlValue, what: str) -> Mapping[str, YamlValue]:
         """The value as names with values; of another one it is said that `what` has them."""

@@ -23,8 +23,8 @@ from hydro_core.analysis.partition.terms import (
     At,
     KeyTerm,
     fields_of,
+    opaque_term,
     text_of_choice,
-    untold,
 )
 from hydro_core.analysis.partition.two_steps import in_two_steps
 from hydro_core.catalog.internal import OF_SHARD
@@ -231,7 +231,8 @@ class _Cut:
                 if source is not None and source.name not in self.replicated:
                     yield (
                         (node.id, i),
-                        choice.get(source.name) or untold(UNKNOWN, (source.name,), source.leaves),
+                        choice.get(source.name)
+                        or opaque_term(UNKNOWN, (source.name,), source.leaves),
                     )
                 elif node.op.outputs == "none" and reads.node in whole:
                     yield (node.id, i), None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from hydro_core.errors import Code, InfrastructureError
 from hydro_core.storage.credentials import CURE
@@ -33,12 +34,18 @@ _REFUSED = re.compile(
 )
 _AGAIN = "then run it again; what was committed stands"
 
-ToldAnswer = tuple[Code, str, str]
-"""A code, what is wrong, and a cure."""
+
+@dataclass(frozen=True, slots=True)
+class StoreProblem:
+    """What is wrong with a store, or on the way to it, and what helps."""
+
+    code: Code
+    message: str
+    cure: str
 
 
 @contextmanager
-def told(url: str, bucket: str, doing: str) -> Iterator[None]:
+def store_errors(url: str, bucket: str, doing: str) -> Iterator[None]:
     """Within it what a store does not do becomes an error for people.
 
     What is not there is a `FileNotFoundError`, what was there or has changed an error of
@@ -76,50 +83,56 @@ def is_without_words(said: str) -> bool:
 
 def problem(said: str, url: str, bucket: str, doing: str) -> InfrastructureError:
     """The error for people of what a library says; nothing else of it is kept."""
-    code, what, cure = _case(said, bucket, doing)
-    return InfrastructureError.of(code, f"{url}: {what}", help=cure)
+    found = _case(said, bucket, doing)
+    return InfrastructureError.of(found.code, f"{url}: {found.message}", help=found.cure)
 
 
-def _case(said: str, bucket: str, doing: str) -> ToldAnswer:
+def _case(said: str, bucket: str, doing: str) -> StoreProblem:
     found = _CODE.search(said) or _NAMED.search(said)
     answer, status = found[1] if found else "", _status(said)
     if answer == "NoSuchBucket" or "UnknownStoreException" in said:
         return _no_bucket(bucket)
     if answer in _WRONG_KEYS:
         what = "have expired" if answer == "ExpiredToken" else "are not those of anybody it knows"
-        return "config", f"the credentials {what} ({answer})", CURE
+        return StoreProblem("config", f"the credentials {what} ({answer})", CURE)
     if answer == "RequestTimeTooSkewed":
         cure = "set this machine's clock (`hydrotick doctor` says how far they are apart)"
-        return "config", "the clock of this machine is not the store's", f"{cure}, {_AGAIN}"
+        return StoreProblem(
+            "config", "the clock of this machine is not the store's", f"{cure}, {_AGAIN}"
+        )
     if answer in ("PermanentRedirect", "AuthorizationHeaderMalformed") or status in (301, 307):
         cure = "write the bucket's `region` in `[storage]` of hydrotick.toml, or set AWS_REGION"
-        return "config", f"the {_named(bucket)} is in another region", cure
+        return StoreProblem("config", f"the {_named(bucket)} is in another region", cure)
     if status in (401, 403) or answer == "AccessDenied" or _REFUSED.search(said):
         cure = f"give whoever runs this the right to {doing} there"
-        return "config", f"these credentials have not the right to {doing} it", cure
+        return StoreProblem("config", f"these credentials have not the right to {doing} it", cure)
     return _of_the_way(said, status, answer, bucket)
 
 
-def _of_the_way(said: str, status: int | None, answer: str, bucket: str) -> ToldAnswer:
+def _of_the_way(said: str, status: int | None, answer: str, bucket: str) -> StoreProblem:
     """What is wrong with the store, or on the way to it."""
     if "169.254.169.254" in said or "credential" in said.lower():
-        return "config", "there are no credentials for it", CURE
+        return StoreProblem("config", "there are no credentials for it", CURE)
     if status in (429, 500, 502, 503, 504):
-        told = f"{status} {answer}".strip()
+        shown = f"{status} {answer}".strip()
         cure = f"see what is wrong with it, or let `patience` in `[storage]` be longer, {_AGAIN}"
-        return "runtime", f"the store is busy, and was asked again and again ({told})", cure
+        return StoreProblem(
+            "runtime", f"the store is busy, and was asked again and again ({shown})", cure
+        )
     if status == 404:
         return _no_bucket(bucket)
     if status is None and _UNREACHABLE.search(said):
         cure = f"see that `endpoint` in `[storage]` is right and the network is there, {_AGAIN}"
-        return "runtime", "the store cannot be reached", cure
-    told = " ".join(filter(None, (str(status or ""), answer))) or "an answer that is none"
-    return "runtime", f"the store says {told}", f"see what is wrong with it, {_AGAIN}"
+        return StoreProblem("runtime", "the store cannot be reached", cure)
+    shown = " ".join(filter(None, (str(status or ""), answer))) or "an answer that is none"
+    return StoreProblem(
+        "runtime", f"the store says {shown}", f"see what is wrong with it, {_AGAIN}"
+    )
 
 
-def _no_bucket(bucket: str) -> ToldAnswer:
+def _no_bucket(bucket: str) -> StoreProblem:
     cure = "make it, or write the name of one that is there"
-    return "config", f"there is no {_named(bucket)}", cure
+    return StoreProblem("config", f"there is no {_named(bucket)}", cure)
 
 
 def _named(bucket: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from hydro_core.storage.credentials import s3_credentials
 from hydro_core.storage.options import for_obstore
-from hydro_core.storage.problems import is_without_words, told
+from hydro_core.storage.problems import is_without_words, store_errors
 from hydro_core.storage.settings import StorageSettings
 
 _LISTED_AT_ONCE = 1_000
@@ -50,7 +50,7 @@ class FileStore:
 
     def list(self, below: str = "", after: str | None = None) -> Iterator[StoredFile]:
         """The files below a folder, those after a name only; by name."""
-        with self._told(below, "list"):
+        with self._errors(below, "list"):
             given = {"offset": after} if after is not None else {}
             found = self._obstore.list(
                 self._ask, below or None, chunk_size=_LISTED_AT_ONCE, **given
@@ -60,7 +60,7 @@ class FileStore:
 
     def look(self, name: str) -> StoredFile | None:
         """A file without what is in it; None: it is not there."""
-        with self._told(name, "read"):
+        with self._errors(name, "read"):
             try:
                 return _stored(self._obstore.head(self._ask, name))
             except FileNotFoundError:
@@ -89,7 +89,7 @@ class FileStore:
         Raises:
             FileNotFoundError: it is not there.
         """
-        with self._told(name, "read"):
+        with self._errors(name, "read"):
             return bytes(self._obstore.get(self._ask, name).bytes())
 
     def pieces(self, name: str) -> Iterator[bytes]:
@@ -98,13 +98,13 @@ class FileStore:
         Raises:
             FileNotFoundError: it is not there.
         """
-        with self._told(name, "read"):
+        with self._errors(name, "read"):
             for piece in self._obstore.get(self._ask, name).stream(min_chunk_size=_PIECE):
                 yield bytes(piece)
 
     def read_marked(self, name: str) -> tuple[bytes, str] | None:
         """All of a file, and the ETag that it has with that; None: it is not there."""
-        with self._told(name, "read"):
+        with self._errors(name, "read"):
             try:
                 found = self._obstore.get(self._ask, name)
                 return bytes(found.bytes()), found.meta["e_tag"] or ""
@@ -113,7 +113,7 @@ class FileStore:
 
     def folder(self, name: str) -> tuple[Sequence[str], Sequence[StoredFile]]:
         """The folders in a folder, and the files."""
-        with self._told(name, "list"):
+        with self._errors(name, "list"):
             found = self._obstore.list_with_delimiter(self._ask, name or None)
             return tuple(found["common_prefixes"]), tuple(map(_stored, found["objects"]))
 
@@ -125,22 +125,22 @@ class FileStore:
         """
         if not length:
             return b""
-        with self._told(name, "read"):
+        with self._errors(name, "read"):
             return bytes(self._obstore.get_range(self._ask, name, start=start, length=length))
 
     def write(self, name: str, content: bytes) -> str:
         """Writes a file whole, in place of what was there; gives its ETag."""
-        with self._told(name, "write"):
+        with self._errors(name, "write"):
             return _etag(self._obstore.put(self._ask, name, content))
 
     def write_file(self, name: str, file: Path) -> None:
         """The same with what is in a file of this machine, however large it is."""
-        with self._told(name, "write"):
+        with self._errors(name, "write"):
             self._obstore.put(self._ask, name, file)
 
     def write_if_absent(self, name: str, content: bytes) -> str | None:
         """The same, if there is none; None: there is one, and it stays."""
-        with self._told(name, "write"):
+        with self._errors(name, "write"):
             try:
                 return _etag(self._obstore.put(self._ask, name, content, mode="create"))
             except self._obstore.exceptions.AlreadyExistsError:
@@ -148,7 +148,7 @@ class FileStore:
 
     def replace_if(self, name: str, etag: str, content: bytes) -> str | None:
         """The same in place of a file that is as it was; None: it is not, and stays."""
-        with self._told(name, "write"):
+        with self._errors(name, "write"):
             try:
                 return _etag(self._obstore.put(self._ask, name, content, mode={"e_tag": etag}))
             except (self._obstore.exceptions.PreconditionError, FileNotFoundError):
@@ -160,21 +160,21 @@ class FileStore:
         Raises:
             FileNotFoundError: it is not there.
         """
-        with self._told(name, "copy"):
+        with self._errors(name, "copy"):
             self._obstore.copy(self._ask, name, to)
 
     def delete(self, names: Sequence[str]) -> None:
         """Removes files, as far as they are there."""
         if not names:
             return
-        with self._told(names[0], "delete"):
+        with self._errors(names[0], "delete"):
             self._obstore.delete(self._ask, list(names))
 
     def delete_below(self, folder: str) -> None:
         self.delete([file.name for file in self.list(folder)])
 
-    def _told(self, name: str, doing: str) -> Any:
-        return told(self._name(name), self._bucket, doing)
+    def _errors(self, name: str, doing: str) -> Any:
+        return store_errors(self._name(name), self._bucket, doing)
 
     def _name(self, name: str) -> str:
         return f"{self._url}/{name}" if name else self._url
@@ -190,7 +190,7 @@ def bucket_store(kind: str, scheme: str, bucket: str, settings: StorageSettings)
     from obstore.store import AzureStore, GCSStore, S3Store
 
     given, url = for_obstore(kind, settings), f"{scheme}://{bucket}"
-    with told(url, bucket, "read"):
+    with store_errors(url, bucket, "read"):
         match kind:
             case "s3":
                 signer: Any = s3_credentials(settings)

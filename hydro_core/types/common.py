@@ -34,7 +34,7 @@ from hydro_core.types.item import (
     is_integer,
     is_numeric,
 )
-from hydro_core.types.values import ValueProblem, describe
+from hydro_core.types.values import ValueProblem, no_item
 
 MAX_PRECISION = 38
 _DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 20}
@@ -142,7 +142,7 @@ def type_of(item: Any) -> ItemType:
         case list():
             return Array(type_of_all(item))
         case _:
-            raise ValueProblem(f"{describe(item)} is not an item")
+            raise no_item(item)
 
 
 def _scalar_of(item: Any) -> ItemType:

@@ -18,6 +18,11 @@ class ValueProblem(Exception):  # noqa: N818 - it becomes a Diagnostic, it is no
     """Why a Python value is not an item, or not one of the type at hand."""
 
 
+def no_item(value: object) -> ValueProblem:
+    """What is wrong with a value that is not an item of any type."""
+    return ValueProblem(f"{describe(value)} is not an item")
+
+
 class Struct(tuple[Any, ...]):
     """A tuple item: a tuple whose fields also have the names `_1 … _n`.
 

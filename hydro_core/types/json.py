@@ -44,13 +44,13 @@ from hydro_core.types.values import (
     check_long,
     conform,
     describe,
+    no_item,
     unfit,
     with_parts,
 )
 
 _FLOATS = (DOUBLE, Scalar("float"))
 _NO_NUMBERS = {text: float(text) for text in ("NaN", "Infinity", "-Infinity")}
-_TOO_DEEP = "it nests too deep: no item has so many levels"
 _MOMENTS = ("date", "timestamp", "timestamp_ntz")
 
 
@@ -64,7 +64,7 @@ def parse_json(text: str) -> Any:
     try:
         return json.loads(text)
     except RecursionError:
-        raise ValueProblem(_TOO_DEEP) from None
+        raise _too_deep() from None
     except json.JSONDecodeError as problem:
         line = f"line {problem.lineno}, " if "\n" in text.strip() else ""
         raise ValueProblem(f"{problem.msg} ({line}column {problem.colno})") from None
@@ -163,7 +163,7 @@ def _as_text(item: Any, of: ItemType) -> str:
         case bytes():
             return base64.b64encode(item).decode("ascii")
         case _:
-            raise ValueProblem(f"{describe(item)} is not an item")
+            raise no_item(item)
 
 
 def infer(values: Iterable[Any]) -> ItemType:
@@ -180,7 +180,7 @@ def infer(values: Iterable[Any]) -> ItemType:
     except TypeProblem as problem:
         raise ValueProblem(problem.message) from None
     except RecursionError:  # from Python 3.12 on a parser goes deeper than functions do
-        raise ValueProblem(_TOO_DEEP) from None
+        raise _too_deep() from None
 
 
 def _type_of_json(value: Any) -> ItemType:
@@ -214,7 +214,15 @@ def _as_it_is(value: Any) -> Any:
             case _:
                 return conform(value, UNKNOWN)
     except RecursionError:
-        raise ValueProblem(_TOO_DEEP) from None
+        raise _too_deep() from None
+
+
+def _too_deep() -> ValueProblem:
+    return ValueProblem("it nests too deep: no item has so many levels")
+
+
+def _no_decimal(value: Any) -> ValueProblem:
+    return ValueProblem(f"{describe(value)} is not a decimal number such as '2.50'")
 
 
 def _read_decimal(value: Any, to: Decimal) -> DecimalValue:
@@ -223,9 +231,9 @@ def _read_decimal(value: Any, to: Decimal) -> DecimalValue:
     try:
         number = DecimalValue(value if isinstance(value, str) else repr(value))
     except InvalidOperation:
-        raise ValueProblem(f"{describe(value)} is not a decimal number such as '2.50'") from None
+        raise _no_decimal(value) from None
     if not number.is_finite():
-        raise ValueProblem(f"{describe(value)} is not a decimal number such as '2.50'")
+        raise _no_decimal(value)
     exact: DecimalValue = conform(number, to)
     if exact != number:
         raise ValueProblem(f"{describe(value)} has more digits after the point than {to}")

@@ -20,6 +20,7 @@ from hydro_core.types.containers import RowItem as RowItem
 from hydro_core.types.containers import Struct as Struct
 from hydro_core.types.containers import ValueProblem as ValueProblem
 from hydro_core.types.containers import describe as describe
+from hydro_core.types.containers import no_item as no_item
 from hydro_core.types.item import Array, ItemType, Row, Scalar, Tuple, Unknown
 from hydro_core.types.item import Decimal as DecimalType
 from hydro_core.types.moments import to_date, to_timestamp
@@ -91,7 +92,7 @@ def sort_key(item: Any) -> Any:
     rank = next((rank for rank, kind in _RANKS if isinstance(item, kind)), None)
     match rank:
         case None:
-            raise ValueProblem(f"{describe(item)} is not an item")
+            raise no_item(item)
         case 2:
             return (2, 0, item)
         case 5 if item.tzinfo:
@@ -152,7 +153,7 @@ def _other_item(value: Any) -> Any:
             elements = cast("Iterable[Any]", value)
             return [to_item(element) for element in elements]
         case _:
-            raise ValueProblem(f"{describe(value)} is not an item")
+            raise no_item(value)
 
 
 def check_long(value: int) -> int:

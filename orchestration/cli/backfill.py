@@ -108,7 +108,7 @@ def _backfill(
     began = time.monotonic()
     together, total = runner.project.range_ticks, last - begun + 1
     progress = Progress(total, console.to)
-    runner.told = progress.say
+    runner.progress = progress.say
     with progress.shown():
         for ran in run_ticks(flow, runner, last, lambda _: None, together=together):
             ticks = ran.window.tick - ran.first.tick + 1

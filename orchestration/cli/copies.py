@@ -10,6 +10,7 @@ from typing import Any
 from hydro_core.cli.command import Asked, MisuseError
 from hydro_core.errors import DataError
 from hydro_core.files.local_path import place_at
+from hydro_core.machine.wrong_path import refuse_below_file
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.copy import copy_pipeline
 from hydro_core.spark.store.ledger.ledger import LEDGER, Ledger
@@ -38,6 +39,8 @@ def copy(options: Asked) -> int:
     open_logs(found.settings.log_format)
     console = Console(options)
     to = place_at(options.to, found.settings.storage)
+    if isinstance(to, Path):
+        refuse_below_file(to)
     if options.flow is None:
         if str(to) in found.names:
             raise MisuseError(f"`{to}` is a flow: name a directory behind it, or write ./")
@@ -94,13 +97,13 @@ def restore(options: Asked) -> int:
     runner = TickRunner(found.settings)
     if options.dry_run:
         read_again(asked)
-        console.give(*_told(asked, runner, done=False))
+        console.give(*_described(asked, runner, done=False))
         return _CHANGES
     console.say("This restores", *(f"  {line}" for line in _lines(asked, runner)))
     console.say("What was committed since is computed again from what has landed.")
     if not console.agreed("Nothing was changed."):
         return _UNCHANGED
-    told = _told(asked, runner, done=True)
+    told = _described(asked, runner, done=True)
     with open_existing(found.settings.dagster_home) as instance:
         for flow in asked.flows:
             if instance is not None:
@@ -171,7 +174,7 @@ def _lines(asked: Restorable, runner: TickRunner) -> list[str]:
     return lines
 
 
-def _told(asked: Restorable, runner: TickRunner, *, done: bool) -> tuple[dict[str, Any], str]:
+def _described(asked: Restorable, runner: TickRunner, *, done: bool) -> tuple[dict[str, Any], str]:
     """What is restored, as JSON and in words."""
     told = {
         "copy": str(asked.copy),

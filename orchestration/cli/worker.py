@@ -114,12 +114,12 @@ def _heed_signals(service: WorkerService) -> None:
         drains = number == signal.SIGTERM and not came
         came.append(number)
 
-        def told() -> None:
+        def stop() -> None:
             _say("takes no more, and ends what goes on" if drains else "ends")
             (service.drain if drains else service.stop)()
 
         # The main thread may hold what this waits for, and be in the middle of a line.
-        threading.Thread(target=told, daemon=True).start()
+        threading.Thread(target=stop, daemon=True).start()
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:

@@ -254,7 +254,7 @@ def note_process(run: dg.DagsterRun, instance: dg.DagsterInstance) -> None:
     """
     if GRPC_INFO_TAG not in run.tags or process_of(run) is not None:
         return
-    number = _number_told(run, instance)
+    number = _process_number(run, instance)
     parent = multiprocessing.parent_process()
     near = {os.getpid(), os.getppid(), *(() if parent is None else (parent.pid,))}
     if number is not None and number in near:
@@ -277,7 +277,7 @@ def end_orphans(instance: dg.DagsterInstance, flow: FlowAsset) -> list[dg.Dagste
     return elsewhere
 
 
-def _number_told(run: dg.DagsterRun, instance: dg.DagsterInstance) -> int | None:
+def _process_number(run: dg.DagsterRun, instance: dg.DagsterInstance) -> int | None:
     """The number of a run's process, as Dagster has recorded it when that began."""
     of_type = dg.DagsterEventType.ENGINE_EVENT
     for log in instance.all_logs(run.run_id, of_type=of_type):

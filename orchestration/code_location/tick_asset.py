@@ -26,7 +26,7 @@ from hydro_core.artifact.files import WrittenDeployment
 from hydro_core.errors import DataError, HydroError, InternalSparkError
 from hydro_core.project.flow_asset import FlowAsset
 
-from ..instance.run_tags import CORRECT, CORRECT_TAG, JUDGED_TAG, TICKS_TAG, ticks_told
+from ..instance.run_tags import CORRECT, CORRECT_TAG, JUDGED_TAG, TICKS_TAG, committed_ticks_tag
 from ..openlineage.events import Parent
 from ..project.shape import shape_of
 from ..runner.report import TickReport
@@ -99,7 +99,7 @@ def tick_asset(
         corrected = _is_correction(context.run)
         ticks = TicksOfRun(runner, flow, context.log.info)
         wanted = TickRequest(frozenset(asked), frozenset(windows), corrected, parent)
-        for report in _tagged(context, _bugs_told(context, ticks.reports(wanted))):
+        for report in _tagged(context, _report_bugs(context, ticks.reports(wanted))):
             yield from found.of_tick(report)
             for warning in report.warnings(flow.name):
                 context.log.warning(warning)
@@ -128,7 +128,7 @@ def tick_asset(
     return tick
 
 
-def _bugs_told(
+def _report_bugs(
     context: dg.AssetExecutionContext, reports: Iterator[TickReport]
 ) -> Iterator[TickReport]:
     """The reports; a bug that comes again whenever its tick is tried is told as such by the run,
@@ -186,7 +186,7 @@ def _tagged(
     finally:
         # A run that is executed again begins with the tags that it had.
         if len(committed) + bool(failed) > 1 or TICKS_TAG in run.tags:
-            context.instance.add_run_tags(run.run_id, ticks_told(committed, failed))
+            context.instance.add_run_tags(run.run_id, committed_ticks_tag(committed, failed))
 
 
 def _run_before(

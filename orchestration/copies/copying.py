@@ -123,7 +123,7 @@ def _copied(
 ) -> ProjectCopied:
     settings, to = found.settings, transfer.directory
     step(RECORDS)
-    remarks = [*_records(settings, transfer), *_untold(found)] if whole else []
+    remarks = [*_records(settings, transfer), *_unknown_of(found)] if whole else []
     (to / PIPELINES).mkdir()
     flows = {}
     for name in names:
@@ -215,7 +215,7 @@ def _records(settings: ProjectSettings, transfer: Transfer) -> Iterator[str]:
         copy_records(home, transfer.directory / RECORDS, transfer.put)
 
 
-def _untold(found: Project) -> Iterator[str]:
+def _unknown_of(found: Project) -> Iterator[str]:
     for one in found.broken:
         yield f"the asset of `{one.name}` is wrong: what it reads may be of an earlier moment"
     known = {place.name for place in entries_in(found.settings.pipelines)}

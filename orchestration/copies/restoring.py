@@ -149,7 +149,7 @@ def restore(
         refuse_damaged(asked)
         for one in work:
             step(f"beside {one.flow.name}")
-            one.lay_beside()
+            one.stage()
         step(RECORDS)
         _records(asked, settings)
         for one in work:
@@ -182,7 +182,7 @@ class _InPlace:
             self._to.mkdir(parents=True, exist_ok=True)
             held.enter_context(WriterLock(self._to).at_work(_WORK))
 
-    def lay_beside(self) -> None:
+    def stage(self) -> None:
         """Copies what is to be there beside what it replaces, and reads it."""
         source = self._asked.source(self.flow)
         refuse_newer(source)
@@ -190,25 +190,25 @@ class _InPlace:
             _refuse_broken(self._asked, source, self.flow)
             self._in_store.prepare()
             return
-        remove_tree(self._beside, ignore_errors=True)
-        _laid(source, self._beside)
-        _refuse_broken(self._asked, self._beside, self.flow)
+        remove_tree(self._staged, ignore_errors=True)
+        _laid(source, self._staged)
+        _refuse_broken(self._asked, self._staged, self.flow)
 
     def exchange(self) -> None:
         if self._in_store is not None:
             self._in_store.commit()
         elif isinstance(self._to, Path):
-            exchange(self._beside, self._to)
+            exchange(self._staged, self._to)
 
     def end(self) -> None:
         """Removes what was replaced."""
         if self._in_store is not None:
             self._in_store.settle()
         else:
-            remove_tree(self._beside)
+            remove_tree(self._staged)
 
     @property
-    def _beside(self) -> Path:
+    def _staged(self) -> Path:
         assert isinstance(self._to, Path)
         return self._to.with_name(f".{self.flow.name}{_BESIDE}")
 

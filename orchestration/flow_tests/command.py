@@ -25,7 +25,7 @@ from .judge import (
     UNEXPECTED,
     JudgedTest,
     UnexpectedRows,
-    files_beside,
+    files_of_tests,
     judge,
     tests_in,
 )
@@ -61,7 +61,7 @@ def _judged(
     for folder in dict.fromkeys(flow.folder for flow in wanted):
         there = [flow for flow in found.flows if flow.folder == folder]
         programs: dict[str, Compiled] = {}
-        for file in files_beside(there[0]):
+        for file in files_of_tests(there[0]):
             try:
                 tests = tests_in(file, there)
             except HydroError as error:
@@ -80,7 +80,7 @@ def _program(
 ) -> Compiled | None:
     if flow.name not in known:
         try:
-            known[flow.name] = program_of(flow)
+            known[flow.name] = program_of(flow, served=flow.inputs)
         except HydroError as error:
             wrong[flow.name] = error
             return None

@@ -59,7 +59,7 @@ class WrittenTest:
     ticks: tuple[WrittenTick, ...]
 
 
-def files_beside(flow: FlowAsset) -> list[Path]:
+def files_of_tests(flow: FlowAsset) -> list[Path]:
     """The files with the tests of the flows in a flow's folder."""
     if flow.folder is None:
         return []

@@ -61,7 +61,7 @@ def keys_of(tags: Mapping[str, str]) -> tuple[str, str] | None:
     return (tags[PARTITION], tags[PARTITION]) if PARTITION in tags else None
 
 
-def ticks_told(committed: Sequence[str], failed: str | None) -> dict[str, str]:
+def committed_ticks_tag(committed: Sequence[str], failed: str | None) -> dict[str, str]:
     """The tag by which a run says which ticks it committed, by their keys, and which one failed."""
     done = span(committed) if committed else "none"
     return {TICKS_TAG: f"{done}; {failed} failed" if failed else done}

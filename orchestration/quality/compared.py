@@ -55,20 +55,20 @@ class ComparedKeys:
                 broken = self._differing(as_read)
         except HydroError as error:
             # A plan computes less than the program, so it need not fail where that does.
-            return told({**seen, "note": f"the program fails there: {error}"})
+            return verdict_of({**seen, "note": f"the program fails there: {error}"})
         if not broken:
-            return told(seen)
-        verdict = replace(told(broken, passed=False), says=_in_words(broken))
+            return verdict_of(seen)
+        verdict = replace(verdict_of(broken, passed=False), says=_in_words(broken))
         changed = sorted(self.slices.not_as_read & run.rows.keys())
         if not changed:
             return verdict
         listed = ", ".join(f"`{name}`" for name in changed)
         if any(map(self.slices.has_lost, changed)):
             note = f"not compared: rows of {listed} that ticks have read are not landed any more"
-            return told({"note": note})
+            return verdict_of({"note": note})
         if any(map(self.slices.came_late, changed)):
             note = f"not compared: which rows of {listed} came late is not known of files"
-            return told({"note": note})
+            return verdict_of({"note": note})
         note = f"what is landed of {listed} may not be what its ticks have read"
         return replace(verdict, says=f"{verdict.says}; {note}", severity="warn")
 
@@ -131,6 +131,6 @@ def _quoted(name: str, value: Any) -> str:
     return shlex.quote(f"{name}={text}")
 
 
-def told(seen: Mapping[str, Any], *, passed: bool = True) -> Verdict:
+def verdict_of(seen: Mapping[str, Any], *, passed: bool = True) -> Verdict:
     """A verdict of this check."""
     return Verdict(EQUALS, passed, SAYS, dict(seen))

@@ -34,7 +34,7 @@ from hydro_core.types.values import canonical
 from hydro_core.validation.sliced import SlicedRun
 
 from ..flows.slices import FlowSlices, SlicedInputs, Where, rows_where
-from .compared import ComparedKeys, ComputedOutput, told
+from .compared import ComparedKeys, ComputedOutput, verdict_of
 from .suites import Verdict
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class Sample:
         slices.gather([t.run for t in trials.values() if t and not t.run.too_many])
         for output, trial in trials.items():
             if trial is None:
-                yield output, told({"note": "no row gives a key at this tick"})
+                yield output, verdict_of({"note": "no row gives a key at this tick"})
             else:
                 yield output, self._verdict(slices, trial, adds_up=output in adding)
 
@@ -180,7 +180,7 @@ class Sample:
             # All ticks together look through as much as if each looked through what it may.
             every = -(-error.size // _MOST_BYTES)
             if not any(tick % every == 0 for tick in range(first, last + 1)):
-                return told(
+                return verdict_of(
                     {"note": f"compared at each {every}th tick only: much is landed by now"}
                 )
             whole = replace(slices, most=ReadLimits(_MOST_ROWS))
@@ -189,7 +189,7 @@ class Sample:
     def _compare(self, slices: FlowSlices, trial: SampledOutput, *, adds_up: bool) -> Verdict:
         asked, chosen, run = trial
         if run.too_many:
-            return told({"note": _too_many(run)})
+            return verdict_of({"note": _too_many(run)})
         slices.loaded(run)
         if run.too_many:
             note = _too_many(run)
@@ -198,7 +198,7 @@ class Sample:
                 where = self._where(asked.output, chosen)
                 run = slices.run(asked.output, where, (run.first, run.last))
             if run.too_many:
-                return told({"note": note})
+                return verdict_of({"note": note})
         compared = ComparedKeys(slices, asked, run.slice.where, adds_up=adds_up)
         verdict = compared.verdict(run, len(chosen.keys))
         if not verdict.passed:

@@ -61,11 +61,11 @@ def refuse_files(found: ToForget) -> None:
     Raises:
         DataError: which files they are, or which flow is first (code `input`).
     """
-    if found.untold:
+    if found.unrecorded:
         # Of a flow that is read only what it gives now is known.
-        first = min(found.gone[name].first or 0 for name in found.untold)
+        first = min(found.gone[name].first or 0 for name in found.unrecorded)
         key = found.flow.ticks.calendar.window(first).key
-        untold = (f"`{name}`, which `{of}` gives" for name, of in found.untold.items())
+        untold = (f"`{name}`, which `{of}` gives" for name, of in found.unrecorded.items())
         listed = ", ".join(untold)
         raise DataError.of(
             "input",

@@ -183,7 +183,7 @@ def reports_of(
         for w in prepared.written.values()
     }
 
-    def told(asset: str, verdict: Verdict, tick: int) -> Verdict:
+    def verdict_of(asset: str, verdict: Verdict, tick: int) -> Verdict:
         if len(windows) == 1 or not verdict.passed:
             return verdict
         shown = judged.rows.get(asset, Counter())[tick]
@@ -196,7 +196,7 @@ def reports_of(
             committed=not broken,
             problem=f"{number} failed, so nothing of it is committed: {said}" if broken else "",
             cure=CURE if broken and all(ROWS in verdict.seen for _, verdict in broken) else "",
-            verdicts=[(asset, told(asset, v, window.tick)) for asset, v in judged.verdicts],
+            verdicts=[(asset, verdict_of(asset, v, window.tick)) for asset, v in judged.verdicts],
             rows={
                 asset: counts[window.tick]
                 for asset, counts in counted.items()

@@ -48,7 +48,7 @@ class TickRunner(Flows):
         self._samples: dict[str, Sample] = {}
         self.computed_again: Callable[[Sequence[TickWindow]], None] = lambda _: None
         """Called during a correction with the ticks that have been computed, as ranges."""
-        self.told: Callable[[str], None] = lambda _: None
+        self.progress: Callable[[str], None] = lambda _: None
         """Called with what came late or was changed, and with what that has led to."""
 
     def sample(self, flow: FlowAsset) -> Sample | None:
@@ -183,7 +183,7 @@ class TickRunner(Flows):
         said = ""
         while work := long_work(self.directory(flow)):
             if work != said:
-                for tell in (log, self.told):
+                for tell in (log, self.progress):
                     tell(f"it waits for {work}")
                 said = work
             time.sleep(_SECONDS_TO_LOOK)
@@ -269,7 +269,7 @@ class TickRunner(Flows):
 
     def _tell(self, *lines: str) -> None:
         for line in lines:
-            self.told(line)
+            self.progress(line)
 
     def _committed(self, flow: FlowAsset, window: TickWindow) -> TickReport:
         pipeline = self.pipeline(flow)

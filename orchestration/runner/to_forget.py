@@ -102,7 +102,7 @@ class ToForget:
         return not (any(there) or self.begun or self.first is not None)
 
     @property
-    def untold(self) -> Mapping[str, str]:
+    def unrecorded(self) -> Mapping[str, str]:
         """The flows that are read, by input, which have computed ticks again, where what had been
         read is gone: nobody can tell any more what that was.
         """

@@ -142,7 +142,7 @@ class TicksOfRun:
             case "log":
                 self._log(message["line"])
             case "told":
-                self._runner.told(message["line"])
+                self._runner.progress(message["line"])
             case "computed":
                 self._runner.computed_again(of_record(tuple[TickWindow, ...], message["windows"]))
             case "report":

@@ -116,7 +116,7 @@ class WorkCounts:
         self._seconds: Counter[str] = Counter()
         self._wrong: dict[int, str] = {}
 
-    def told(self, job: WorkerJob, message: Message) -> None:
+    def record(self, job: WorkerJob, message: Message) -> None:
         """Takes what a process tells of its work."""
         kind = message["kind"]
         with self._lock:

@@ -160,7 +160,7 @@ class WorkerService:
             case "run":
                 fit = self._fit(code_number(self._project.root))
                 run = WorkerJob(message["flow"], fit, {**message, "do": "run"})
-                run.tell = partial(self._counts.told, run)
+                run.tell = partial(self._counts.record, run)
                 self._add(run)
                 channel.send({"kind": "taken"})
             case "cancel":
@@ -180,9 +180,9 @@ class WorkerService:
         )
         job = WorkerJob(message["flow"], fit, {**message, "do": "ticks", "token": None})
 
-        def tell(told: Message) -> None:
-            self._counts.told(job, told)
-            channel.send(told)
+        def tell(message: Message) -> None:
+            self._counts.record(job, message)
+            channel.send(message)
 
         job.tell = tell
         # What happens is told behind the first answer.

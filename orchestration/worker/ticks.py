@@ -98,7 +98,7 @@ class TickWork:
             cure = "mount the same data for the worker and for runs, under one path"
             raise InfrastructureError.of("config", said, help=cure)
         tell, asked = self._tell, asked_of(flow, message["ticks"])
-        runner.told = lambda line: tell("told", line=line)
+        runner.progress = lambda line: tell("told", line=line)
         runner.computed_again = lambda windows: tell("computed", windows=as_record(windows))
         for report in asked.reports(runner, flow, lambda line: tell("log", line=line)):
             tell("report", report=as_record(report))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
 from typing import get_args
 
 from hydro_core.errors import CODES, Code
@@ -34,3 +37,41 @@ def test_errors_are_found_in_whatever_way_they_are_made() -> None:
     assert "nothing flows into `{name}`" in by_code["port"]  # by a name, on one of two ways
     assert "no column would be left" in by_code["type"]  # by `TypeProblem`
     assert "`{name}` takes at least one argument" in by_code["type"]  # by an entry's type rule
+
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+_LEAST_LITERAL = 6
+"""Of so many characters that stand in a sentence it is known."""
+
+
+def _pattern(message: str) -> re.Pattern[str] | None:
+    """What the first line of a sentence looks like; None of one that says nothing of its own."""
+    first = message.split("\n", maxsplit=1)[0]
+    if len(re.sub(r"\{[^{}]*\}", "", first)) < _LEAST_LITERAL:
+        return None
+    texts = map(re.escape, re.split(r"\{[^{}]*\}", first))
+    return re.compile(".*".join(texts))
+
+
+def _seen() -> Iterator[tuple[Code, str, str]]:
+    """What golden files have of errors: code and first line, and the file."""
+    for file in sorted(GOLDEN.rglob("*.txt")):
+        for code, message in re.findall(r"(?m)^error\[([\w-]+)\]: (.*)$", file.read_text("utf-8")):
+            yield code, message, str(file.relative_to(GOLDEN))
+
+
+def test_every_error_that_a_test_sees_is_in_the_table() -> None:
+    table = defaultdict(list)
+    for one in error_sentences():
+        table[one.code].append(_pattern(one.message))
+    missing, seen = [], 0
+    for code, message, file in _seen():
+        seen += 1
+        # what is wrong with a value or a type is told of an operator, or of a file
+        inner = re.sub(r"^`[^`]+`( in tick \d+)?:? ", "", message)
+        known = (*((p, message) for p in table[code]), *((p, inner) for p in table[code]))
+        of_types = ((p, inner) for p in table["type"] if inner != message)
+        if not any(p and p.fullmatch(text) for p, text in (*known, *of_types)):
+            missing.append(f"{file}: {code}: {message}")
+    assert seen > 600
+    assert missing == []

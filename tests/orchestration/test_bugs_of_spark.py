@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import pytest
 
 from hydro_core.errors import Diagnostic, InfrastructureError, InternalSparkError
-from hydrotick.code_location.tick_asset import _bugs_told
+from hydrotick.code_location.tick_asset import _report_bugs
 from hydrotick.instance.run_tags import JUDGED_TAG
 
 pytestmark = pytest.mark.dagster
@@ -30,7 +30,7 @@ def test_only_a_bug_is_told_as_what_comes_again(error: Exception, tags: dict[str
         yield "the first"
         raise error
 
-    found = _bugs_told(context, reports())
+    found = _report_bugs(context, reports())
     assert next(found) == "the first"
     with pytest.raises(type(error)):
         next(found)
@@ -42,7 +42,7 @@ def test_what_would_end_the_process_in_silence_is_an_error() -> None:
         yield "the first"
         raise SystemExit(0)
 
-    found = _bugs_told(Mock(), reports())
+    found = _report_bugs(Mock(), reports())
     assert next(found) == "the first"
     with pytest.raises(RuntimeError, match="ended its process: SystemExit: 0") as caught:
         next(found)

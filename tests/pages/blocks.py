@@ -3,7 +3,7 @@
 A fence says the language and, if the block is a file that later commands of the page use, its name:
 "```hydrotick totals.hydro". That of a table of ticks says when they are, if they have times:
 "```ticks 1h from 2026-01-01". What a test makes of each language stands in `test_programs.py` (what
-runs in milliseconds), `test_files.py` (declarations) and `test_commands.py` (command lines).
+runs in milliseconds), `files_of_tests.py` (declarations) and `test_commands.py` (command lines).
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from tests.pages.tick_tables import Batches, Column, names_of, read, written
 
 LANGUAGES = {
     *("hydrotick", "rules", "ticks", "error", "console"),  # here
-    *("python", "yaml", "toml", "json"),  # in `test_files`
+    *("python", "yaml", "toml", "json"),  # in `files_of_tests`
     *("sh", "ini"),  # in `test_commands`, and in `tests/orchestration/test_services.py`
     *("csv", "text", "mermaid", "sql"),
 }

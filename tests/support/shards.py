@@ -16,7 +16,7 @@ from typing import Any
 from hydro_core.analysis.partition.locations import RoutingTerms, locate
 from hydro_core.analysis.partition.partitioning import as_path
 from hydro_core.analysis.partition.steps import Steps
-from hydro_core.analysis.partition.terms import UNKNOWN, At, KeyTerm, untold
+from hydro_core.analysis.partition.terms import UNKNOWN, At, KeyTerm, opaque_term
 from hydro_core.catalog.registry import NAMES
 from hydro_core.catalog.spec import Args
 from hydro_core.compile import Compiled, compile_graph
@@ -106,7 +106,7 @@ def _part(
     batches = dict(tick.batches)
     for source in steps.sources.values():
         if source.name in batches and source.name not in replicated:
-            by = choice.get(source.name) or untold(UNKNOWN, (source.name,), source.leaves)
+            by = choice.get(source.name) or opaque_term(UNKNOWN, (source.name,), source.leaves)
             items = batches[source.name]
             batches[source.name] = [i for i in items if routing.shard(by, i) == shard]
     return TickInput(batches)

@@ -22,9 +22,9 @@ from hydro_core.analysis.partition.terms import (
     all_rewritten,
     fewest,
     is_determined,
+    opaque_term,
     rewritten,
     simplicity,
-    untold,
 )
 from hydro_core.ir.graph import NodeId
 from hydro_core.types.item import FieldPath
@@ -224,7 +224,7 @@ def _one_of(terms: Located) -> Located:
 def _routed(source: InputLeaves, term: KeyTerm | None) -> frozenset[KeyTerm]:
     """Where the items of an input lie: at the term, and what comes to the same."""
     if term is None:
-        term = untold(UNKNOWN, (source.name,), source.leaves)
+        term = opaque_term(UNKNOWN, (source.name,), source.leaves)
     table: dict[KeyTerm, tuple[KeyTerm, ...]] = {}
     for leaf in source.leaves:
         table[At(leaf)] = tuple(_equivalents(source, leaf, frozenset()))
@@ -241,6 +241,6 @@ def _equivalents(source: InputLeaves, leaf: FieldPath, seen: frozenset[FieldPath
             table: dict[KeyTerm, tuple[KeyTerm, ...]] = {
                 At(path): tuple(_equivalents(source, path, seen | {leaf})) for path in determining
             }
-            plain = untold(DETERMINED, (source.name, number), sorted(determining))
+            plain = opaque_term(DETERMINED, (source.name, number), sorted(determining))
             found += rewritten(plain, table)
     return found[:MOST_TERMS]

@@ -69,7 +69,7 @@ dependency says there is. Each is known by the input's name.
 HOLE = At(("(hole)",))
 
 
-def untold(kind: str, known_by: Iterable[str | int], paths: Iterable[FieldPath]) -> KeyTerm:
+def opaque_term(kind: str, known_by: Iterable[str | int], paths: Iterable[FieldPath]) -> KeyTerm:
     """A function of fields that is not told."""
     return Op(kind, (*map(Const, known_by), *map(At, paths)))
 

@@ -165,7 +165,7 @@ def made_fields(
     whole = _without_lets(tree, {})
     if use == "optional":
         whole = _kept(whole)
-    return {path: part for path, part in _parts(whole, ()) if _is_told(part)}
+    return {path: part for path, part in _parts(whole, ()) if _is_expression(part)}
 
 
 def _without_lets(tree: Expr, values: Mapping[str, Expr]) -> Expr:
@@ -205,7 +205,7 @@ def _parts(tree: Expr, path: FieldPath) -> Iterator[tuple[FieldPath, Expr]]:
             yield path, tree
 
 
-def _is_told(tree: Expr) -> bool:
+def _is_expression(tree: Expr) -> bool:
     """Whether it is one expression of fields, and not a field itself or a constant."""
     if path_of(tree) is not None:
         return False

@@ -49,11 +49,11 @@ def check_cycles(program: RuleProgram) -> list[Diagnostic]:
         inside = [e for e in edges if e.head in group and e.body in group]
         whole = [e for e in inside if e.whole]
         if whole:
-            problems.append(_told(min(whole, key=lambda e: beginning(e.span)), inside))
+            problems.append(_diagnostic(min(whole, key=lambda e: beginning(e.span)), inside))
     return problems
 
 
-def _told(edge: Edge, inside: list[Edge]) -> Diagnostic:
+def _diagnostic(edge: Edge, inside: list[Edge]) -> Diagnostic:
     needs: dict[str, list[str]] = {e.head: [] for e in inside}
     for e in inside:
         needs[e.head].append(e.body)

@@ -94,7 +94,7 @@ class _Reader(TokenReader):
         self.end_of_line(word.text)
 
     def declaration(self, dot: RuleToken, *, is_input: bool) -> Declaration:
-        name = self.name("the name of a predicate must stand here", _DECLARED)
+        name = self._predicate(_DECLARED)
         columns: tuple[tuple[str, str | None], ...] | None = None
         last = name
         if self.sees("("):
@@ -108,7 +108,7 @@ class _Reader(TokenReader):
         return Declaration(name.text, columns, span, is_input)
 
     def column(self) -> tuple[str, str | None]:
-        name = self.name("the name of a column must stand here", _DECLARED)
+        name = self._column_name(_DECLARED)
         if not self.sees(":"):
             return name.text, None
         self.at += 1
@@ -120,8 +120,7 @@ class _Reader(TokenReader):
 
     def outputs(self) -> list[tuple[str, Span]]:
         cure = "it is written `.output path, lonely`"
-        message = "the name of a predicate must stand here"
-        names = self.listed("", lambda: self.name(message, cure))
+        names = self.listed("", lambda: self._predicate(cure))
         return [(name.text, self.span(name)) for name in names]
 
     def dependency(self, dot: RuleToken) -> Dependency:
@@ -134,8 +133,13 @@ class _Reader(TokenReader):
         return Dependency(name.text, left, right, span)
 
     def names(self) -> tuple[str, ...]:
-        message = "the name of a column must stand here"
-        return tuple(name.text for name in self.listed("", lambda: self.name(message, _FD)))
+        return tuple(name.text for name in self.listed("", lambda: self._column_name(_FD)))
+
+    def _predicate(self, cure: str) -> RuleToken:
+        return self.name("the name of a predicate must stand here", cure)
+
+    def _column_name(self, cure: str) -> RuleToken:
+        return self.name("the name of a column must stand here", cure)
 
     def rule(self) -> DedalusRule:
         self.skip_lines()

@@ -50,9 +50,9 @@ class _Facts:
 
     def add(self, name: str, *args: Args | int | str) -> None:
         """Something is known, of streams by their names and of arguments."""
-        self.found.setdefault((name, tuple(map(self._told, args))))
+        self.found.setdefault((name, tuple(map(self._key, args))))
 
-    def _told(self, arg: Args | int | str) -> int | str:
+    def _key(self, arg: Args | int | str) -> int | str:
         if isinstance(arg, Args):
             return self.payloads.setdefault(Payload(arg), len(self.payloads))
         return arg

@@ -44,7 +44,7 @@ def failures_as_errors(
     try:
         yield
     except (PySparkException, Py4JError, OSError, EOFError) as error:
-        raise _told(error, typed, directory, tick) from error
+        raise _error_for_people(error, typed, directory, tick) from error
 
 
 def _named(directory: DataPlace) -> str:
@@ -52,7 +52,7 @@ def _named(directory: DataPlace) -> str:
     return directory.for_spark if isinstance(directory, Remote) else str(directory)
 
 
-def _told(
+def _error_for_people(
     error: Exception, typed: Typed | None, directory: DataPlace | None, tick: int | None
 ) -> DataError | InternalSparkError:
     # First of all: of what is gone, nothing else can be asked.

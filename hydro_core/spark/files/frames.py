@@ -22,7 +22,7 @@ from hydro_core.files.inputs import (
     FileRow,
     InputFile,
     demands,
-    refuse_early,
+    refuse_before_start,
     refuse_without_tick,
 )
 from hydro_core.files.places import FileSet
@@ -119,7 +119,7 @@ class InputRows:
         """The first value that is no item."""
         return first_misfit(self.frame, self._tick(cut)) if self.checked else None
 
-    def refuse_early(self, start: datetime | None) -> NoReturn:
+    def refuse_before_start(self, start: datetime | None) -> NoReturn:
         """Names the first row that is of no tick, as the files have them."""
         value = F.col(NUMBER) if start is None else F.unix_micros(F.col(MOMENT))
         frame = self.frame if self.checked else _placed(self.frame.sparkSession, self.scan)
@@ -129,7 +129,7 @@ class InputRows:
             raise ValueError("there is an early row")
         place = FileRow(self.scan.fileset.files[too_early[0]], too_early[1])
         told = too_early[2] if start is None else _moment(too_early[2])
-        refuse_early(self.scan.file, place, told, start)
+        refuse_before_start(self.scan.file, place, told, start)
 
     def _tick(self, cut: Cut) -> Column:
         if self.scan.file.column is None:

@@ -112,14 +112,14 @@ def _recorder(
     """The function, which notes that Spark gives something else for some item."""
     accumulator, mark = noting.accumulator, noting.mark
 
-    def beside(items: pa.Array, ticks: pa.Array, of_spark: pa.Array) -> pa.Array:  # type: ignore[type-arg]
+    def compared(items: pa.Array, ticks: pa.Array, of_spark: pa.Array) -> pa.Array:  # type: ignore[type-arg]
         found = results(items, ticks.to_pylist())
         pairs = zip(found, from_arrow(of_spark, result), strict=True)
         if any(canonical(mine) != canonical(other) for mine, other in pairs):
             accumulator.add(frozenset([mark]))
         return to_arrow(found, result)
 
-    return beside
+    return compared
 
 
 def guarded(fn: Fn, tick: int | None, compute: Callable[..., Any], *items: Any) -> Any:

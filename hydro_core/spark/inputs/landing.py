@@ -20,7 +20,7 @@ import pyarrow.dataset as ds
 from pyspark.sql import SparkSession
 
 from hydro_core.files.inputs import demands
-from hydro_core.files.pieces import damage_told
+from hydro_core.files.pieces import damage_as_errors
 from hydro_core.files.places import DELTA
 from hydro_core.files.plain import plain_table
 from hydro_core.files.scan import Scan
@@ -104,7 +104,7 @@ class InputBatches:
             found = source.scan(None if version is None else Snapshot(DELTA, version)).fileset
             if found.dataset is None:
                 return None
-            with damage_told(found.files, found.form):
+            with damage_as_errors(found.files, found.form):
                 return found.dataset.count_rows()
         except FileNotFoundError as gone:
             where = f" at version {version}" if version is not None else ""

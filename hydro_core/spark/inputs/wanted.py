@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from hydro_core.files.pieces import damage_told
+from hydro_core.files.pieces import damage_as_errors
 from hydro_core.files.places import DELTA
 from hydro_core.files.plain import plain_table
 from hydro_core.files.scan import Scan
@@ -123,7 +123,7 @@ class SlicedBatches(InputBatches):
                 if wanted.some is None:
                     _refuse_large(look.size, most)
                 rows = self._quick(scan, look.rows)
-            with damage_told(scan.fileset.files, scan.fileset.form):
+            with damage_as_errors(scan.fileset.files, scan.fileset.form):
                 found = matching(rows, scan.names, look.where, most.rows, wanted.some)
                 table = plain_table(found)
             batch = arrow_batch(scan, table)
@@ -154,7 +154,7 @@ class SlicedBatches(InputBatches):
         scan = look.scan
         try:
             _refuse_large(look.size, most)
-            with damage_told(scan.fileset.files, scan.fileset.form):
+            with damage_as_errors(scan.fileset.files, scan.fileset.form):
                 table = matching(self._quick(scan, look.rows), scan.names, look.where, most.rows)
         except (TooLargeError, TooManyError):
             return
@@ -183,7 +183,7 @@ class SlicedBatches(InputBatches):
         columns = [name for name in names if name is not None]
         if len(columns) < len(names):
             return found
-        with damage_told(scan.fileset.files, scan.fileset.form):
+        with damage_as_errors(scan.fileset.files, scan.fileset.form):
             counted = counts_of(self._quick(scan, look.rows), columns, look.where)
         for (wanted, fields), counts in zip(asked, found, strict=True):
             where = condition_of(wanted, counted.schema, item)

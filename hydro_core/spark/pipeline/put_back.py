@@ -85,7 +85,7 @@ class PutBack:
             for name, version in commits[-1].versions.items():
                 self._step(name)
                 table = self._files(name)
-                if not self._goes_on(name, version):
+                if not self._continues_the_copy(name, version):
                     anew.add(name)
                 here[name] = self._held(commits[-1], name, version, table)
             self._step(FOLDER)
@@ -142,7 +142,7 @@ class PutBack:
                 carry(file, to / below)
         return found
 
-    def _goes_on(self, name: str, version: int) -> bool:
+    def _continues_the_copy(self, name: str, version: int) -> bool:
         """Whether the table's log is the copied one up to a version, and maybe beyond."""
         copied, there = (entry_of(at / name, version) for at in (self._source, self._to))
         try:

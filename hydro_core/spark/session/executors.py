@@ -50,7 +50,7 @@ def executor_pythons(
     session = shared_session(settings)
     needed = _NEEDED
 
-    def told(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def listed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import platform
         from importlib.util import find_spec
 
@@ -65,7 +65,7 @@ def executor_pythons(
     tasks = max(2, 2 * session.sparkContext.defaultParallelism)
     schema = "host string, version string, lacks string, refused string"
     try:
-        rows = session.range(0, tasks, 1, tasks).mapInArrow(told, schema).distinct().collect()
+        rows = session.range(0, tasks, 1, tasks).mapInArrow(listed, schema).distinct().collect()
     except Exception as error:
         raise data_error(error) from error
     return [
@@ -81,5 +81,5 @@ def _refused(places: Sequence[Remote]) -> list[str]:
         try:
             next(place.files(), None)
         except HydroError as error:
-            found += [" ".join(told.says().split()) for told in error.diagnostics]
+            found += [" ".join(listed.says().split()) for listed in error.diagnostics]
     return found

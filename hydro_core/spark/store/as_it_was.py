@@ -152,14 +152,14 @@ def undone_from(commits: Sequence[Commit], left: Commit) -> int:
     return min(later, default=left.last + 1)
 
 
-def begin(beside: Store, ledger: Ledger, base: Base, plan: str) -> None:
+def begin(staged: Store, ledger: Ledger, base: Base, plan: str) -> None:
     """Makes the tables and the ledger beside: as they were after the tick of the base."""
     ledger.create()
     if base.tick < 0:
         return
-    for name, table in beside.tables.items():
+    for name, table in staged.tables.items():
         table.create()
-        serving = beside.directory.parent / name
+        serving = staged.directory.parent / name
         linked = (_up_to(base.tick, file, table, serving) for file in base.files[name])
         summed_to = min(base.summed_to.get(name, -1), base.tick)
         table.hold((file for file in linked if file is not None), summed_to=summed_to)
@@ -172,12 +172,12 @@ def begin(beside: Store, ledger: Ledger, base: Base, plan: str) -> None:
             first=0,
             last=base.tick,
             plan=plan,
-            versions={name: table.version for name, table in beside.tables.items()},
+            versions={name: table.version for name, table in staged.tables.items()},
             rows={},
             started=moment,
             committed=moment,
             checks=known,
-            tables={name: table.spec.record() for name, table in beside.tables.items()},
+            tables={name: table.spec.record() for name, table in staged.tables.items()},
         )
     )
 

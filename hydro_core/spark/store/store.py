@@ -28,7 +28,7 @@ from hydro_core.spark.session.sessions import has_few_rows
 from hydro_core.spark.store.cancelled import may_cancel
 from hydro_core.spark.store.delta.actions import DataFile
 from hydro_core.spark.store.delta.table import StoredTable
-from hydro_core.spark.store.delta.table_rows import existing_files, pieces_of, rows_of, told_of
+from hydro_core.spark.store.delta.table_rows import existing_files, pieces_of, rows_of, table_errors
 from hydro_core.spark.store.delta.write import WrittenRows
 from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.ledger import RESTORE, overtaken, state_error
@@ -251,7 +251,7 @@ class Store:
         """
         table = self.tables[name]
         files = existing_files(table, 0, last)
-        with told_of(table):
+        with table_errors(table):
             if sum(map(alive.rows, files)) > most:
                 return None
             rows = read_alive(files, table.spec.arrow_schema, alive)
@@ -281,7 +281,7 @@ class Store:
         schema = table.spec.arrow_schema
         summed = table.spec.is_log and may_cancel(schema, files, met)
         looked_up, rest = self.lookup_files.met(files, schema, met, summed=summed)
-        with told_of(table):
+        with table_errors(table):
             gone_through = met_in([f.path for f in rest], schema, met, ROW_CACHE, summed=summed)
             return pa.concat_tables([looked_up, *gone_through])
 

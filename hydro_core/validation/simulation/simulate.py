@@ -95,7 +95,7 @@ class Simulation:
         self._refusal: DataError | None = None
 
     def run(
-        self, runs: int, seed: int, seconds: float, told: Callable[[Simulated], None]
+        self, runs: int, seed: int, seconds: float, progress: Callable[[Simulated], None]
     ) -> Simulated:
         """Makes random runs until one differs.
 
@@ -103,7 +103,7 @@ class Simulation:
             runs: how many.
             seed: what the runs are made from: the same ones again with the same seed.
             seconds: how long a run that differs may be made smaller.
-            told: called after each run.
+            progress: called after each run.
         """
         program = self._subject.program
         items = {name: stream.item for name, stream in program.typed.inputs.items()}
@@ -122,7 +122,7 @@ class Simulation:
                 done.refusal = done.refusal or self._refusal
             if done.failed is not None:
                 break
-            told(done)
+            progress(done)
         return done
 
     def check(self, case: Case, seconds: float, run: int = 0) -> Failed | None:

@@ -209,7 +209,7 @@ def test_a_bug_in_one_job_does_not_end_the_others(
     assert "KeyError" in said.err
 
 
-def test_files(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def files_of_tests(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "p.hydro").write_text(
         "a -> sort_by_key(lambda r: -r.v) -> down\na -> aggregate(n=count()) -> n"
     )

@@ -22,7 +22,7 @@ from hydro_core.files.pieces import pieces
 from hydro_core.files.places import find
 from hydro_core.files.reading import read
 from hydro_core.files.scan import Scan
-from hydro_core.files.tolerant import number_told
+from hydro_core.files.tolerant import whole_number
 from hydro_core.files.unreadable import UNREADABLE
 from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.frames.column_names import ITEM, TICK
@@ -122,7 +122,7 @@ class LandingSource:
         values = _tick_values(scan, column)
         if scan.fileset.form.tolerant:
             # What tells no tick is a wrong row, which says nothing of what has landed.
-            values = [v for v in map(number_told, values) if self.tick_of(v) is not None]
+            values = [v for v in map(whole_number, values) if self.tick_of(v) is not None]
         try:
             moments = [moment_of(value, self.zone) for value in values]
         except ValueProblem as problem:
@@ -261,7 +261,7 @@ def _tick_values(scan: Scan, column: str) -> list[Any]:
     """Values of the tick column, with the last one among them."""
     rows = scan.fileset.dataset
     if rows is not None and scan.tells_ticks:
-        told = _told_by_statistics(scan, column)
+        told = _ticks_by_statistics(scan, column)
         if told is not None:
             return told
         try:
@@ -275,7 +275,7 @@ def _tick_values(scan: Scan, column: str) -> list[Any]:
     return [value for values in _pieces_of(scan, column) for value in _distinct(values)]
 
 
-def _told_by_statistics(scan: Scan, column: str) -> list[Any] | None:
+def _ticks_by_statistics(scan: Scan, column: str) -> list[Any] | None:
     """The greatest value of each file in a store, by its footer, which is held: to look whether
     rows of a tick have landed is not to read them all. None: a footer does not tell.
     """

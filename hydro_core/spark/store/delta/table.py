@@ -117,7 +117,7 @@ class StoredTable:
         try:
             self._table = opened_table(self.path, version)
         except DeltaError as error:
-            raise self._lost(f"has lost its version {version}", error) from error
+            raise self._without(version, error) from error
         self._listed = None
 
     def create(self) -> None:
@@ -148,7 +148,7 @@ class StoredTable:
         self.forget()
         table = self._open()
         if table.version() < version:
-            raise self._lost(f"has lost its version {version}", f"it ends at {table.version()}")
+            raise self._without(version, f"it ends at {table.version()}")
         if table.version() == version:
             return
         if isinstance(self.path, Remote):
@@ -200,7 +200,7 @@ class StoredTable:
         try:
             return self._list(opened_table(self.path, version))
         except DeltaError as error:
-            raise self._lost(f"has lost its version {version}", error) from error
+            raise self._without(version, error) from error
 
     def hold(self, files: Iterable[DataFile], *, summed_to: int = -1) -> None:
         """Holds these files and no others, by one commit of its log; its columns become the spec's.
@@ -366,6 +366,9 @@ class StoredTable:
             "go back less far, or restore the pipeline's directory from a backup; "
             "`hydrotick compact --keep-hours` says how long files are kept",
         )
+
+    def _without(self, version: int, error: Exception | str) -> DataError:
+        return self._lost(f"has lost its version {version}", error)
 
     def _lost(self, what: str, error: Exception | str) -> DataError:
         fault = fault_of(error, str(self.path)) if isinstance(error, Exception) else None

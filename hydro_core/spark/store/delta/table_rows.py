@@ -36,7 +36,7 @@ def rows_of(
     table: StoredTable, files: Iterable[DataFile], where: ds.Expression | None = None
 ) -> pa.Table:
     """The rows of files of a table for which a condition holds."""
-    with told_of(table):
+    with table_errors(table):
         return _dataset(table, files).to_table(filter=where)
 
 
@@ -44,7 +44,7 @@ def pieces_of(
     table: StoredTable, files: Iterable[DataFile], where: ds.Expression | None = None
 ) -> Iterator[pa.Table]:
     """The same a piece at a time; at least one, which tells the columns."""
-    with told_of(table):
+    with table_errors(table):
         yield from pieces_or_empty(_dataset(table, files), None, where)
 
 
@@ -80,7 +80,7 @@ def _dataset(table: StoredTable, files: Iterable[DataFile]) -> ds.Dataset:
 
 
 @contextmanager
-def told_of(table: StoredTable) -> Iterator[None]:
+def table_errors(table: StoredTable) -> Iterator[None]:
     """A file that cannot be read becomes an error of the table.
 
     Raises:

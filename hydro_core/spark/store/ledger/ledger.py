@@ -92,7 +92,7 @@ class Ledger:
             return
         refuse_path(self.directory)
         if isinstance(self.directory, Path):
-            self._created_beside(self.directory)
+            self._create_staged(self.directory)
         else:
             try:
                 often = log_configuration(self._path, _CHECKPOINTED)
@@ -102,7 +102,7 @@ class Ledger:
                     raise _unreadable(self._path, error) from error
         note_format(self.directory)
 
-    def _created_beside(self, directory: Path) -> None:
+    def _create_staged(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(prefix=f"{LEDGER}-", dir=directory) as part:
             made = Path(part) / LEDGER

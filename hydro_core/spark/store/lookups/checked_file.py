@@ -35,12 +35,12 @@ class DamagedError(Exception):
     """A file is not what was written."""
 
 
-def write_checked(file: Path, told: FileFacts, buffers: Iterable[Any]) -> None:
+def write_checked(file: Path, facts: FileFacts, buffers: Iterable[Any]) -> None:
     """Writes buffers as one file, which stands at its place when it is whole.
 
     Args:
         file: its place.
-        told: what it is, as JSON has it.
+        facts: what it is, as JSON has it.
         buffers: bytes, or what has some, made one after the other.
 
     Raises:
@@ -50,7 +50,7 @@ def write_checked(file: Path, told: FileFacts, buffers: Iterable[Any]) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with beside.open("wb") as out:
-            _write(out, told, buffers)
+            _write(out, facts, buffers)
         beside.replace(file)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -58,7 +58,7 @@ def write_checked(file: Path, told: FileFacts, buffers: Iterable[Any]) -> None:
         raise
 
 
-def _write(out: Any, told: FileFacts, buffers: Iterable[Any]) -> None:
+def _write(out: Any, facts: FileFacts, buffers: Iterable[Any]) -> None:
     sums: list[int] = []
     sizes: list[int] = []
     # The sums stand behind the pages, and the head, which says their sum, behind them.
@@ -70,14 +70,14 @@ def _write(out: Any, told: FileFacts, buffers: Iterable[Any]) -> None:
             sums.append(zlib.crc32(page))
             out.write(page)
     table = struct.pack(f"<{len(sums)}I", *sums)
-    head = json.dumps({"told": told, "sizes": sizes, "sums": zlib.crc32(table)}).encode()
+    head = json.dumps({"told": facts, "sizes": sizes, "sums": zlib.crc32(table)}).encode()
     out.write(table + head + _HEAD.pack(len(head), zlib.crc32(head)) + _MAGIC)
 
 
 class CheckedFile:
     """A file of buffers, mapped into memory."""
 
-    def __init__(self, file: Path, told: FileFacts) -> None:
+    def __init__(self, file: Path, facts: FileFacts) -> None:
         """Opens it.
 
         Raises:
@@ -100,7 +100,7 @@ class CheckedFile:
         counts = [_pages(one) for one in sizes]
         pages = sum(counts)
         table = self._map[pages * _PAGE : end - length]
-        if known["told"] != told or zlib.crc32(table) != known["sums"] or len(table) != 4 * pages:
+        if known["told"] != facts or zlib.crc32(table) != known["sums"] or len(table) != 4 * pages:
             raise DamagedError(file)
         self._sums = np.frombuffer(table, np.uint32)
         self._checked = np.zeros(pages, np.bool_)

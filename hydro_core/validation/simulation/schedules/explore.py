@@ -179,7 +179,7 @@ class ScheduleSearch:
     machine: RuleMachine
     given: ComingIn
     limits: Limits
-    told: Callable[[Explored], None] = lambda _: None
+    progress: Callable[[Explored], None] = lambda _: None
 
     def run(self, schedules: int, seed: int) -> Explored:
         """Runs schedules until one leads to what must not hold."""
@@ -192,7 +192,7 @@ class ScheduleSearch:
             if played.violation is not None:
                 return Explored(number + 1, ticks, memory.computed, played, number)
             if number % 100 == 99:
-                self.told(Explored(number + 1, ticks, memory.computed))
+                self.progress(Explored(number + 1, ticks, memory.computed))
         return Explored(schedules, ticks, memory.computed)
 
 

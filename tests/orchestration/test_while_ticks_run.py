@@ -113,7 +113,7 @@ def test_a_tick_waits_for_a_deployment_and_does_not_fail(
         threading.Timer(1.5, done.set).start()
 
     window, printed = flow.ticks.calendar.window(3), list[str]()
-    runner.told = printed.append
+    runner.progress = printed.append
     (report,) = runner.run(flow, [window], log)
     at_work.join()
     assert report.committed
