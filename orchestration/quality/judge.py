@@ -26,6 +26,7 @@ from .suites import (
     TICK,
     Verdict,
     added_up,
+    as_frame,
     check_name,
     declared_checks,
     in_words,
@@ -95,7 +96,7 @@ def _judge_output(
     else:
         columns = dict.fromkeys((TICK, *(expect.column for expect in expected)))
         there = [column for column in columns if column in shown.columns]
-        found = validate(suite_of(expected), shown.table.select(there).to_pandas())
+        found = validate(suite_of(expected), as_frame(shown.table.select(there)))
     return [(output, verdict) for verdict in found]
 
 
@@ -117,7 +118,7 @@ def validate_in_pieces(
     there = [column for column in columns if column in shown.columns]
     suite = suite_of([replace(expect, unique=False) for expect in expected])
     for piece in shown.pieces(there):
-        for verdict in validate(suite, piece.to_pandas()):
+        for verdict in validate(suite, as_frame(piece)):
             before, known = found.get(verdict.check), says[verdict.check]
             found[verdict.check] = verdict if before is None else added_up(before, verdict, known)
     for expect in expected:

@@ -17,6 +17,7 @@ from hydro_core.project.flow_asset import Expect
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
     from .library import ValidationResult, gx
 
@@ -223,6 +224,13 @@ class Verdict:
     def stops(self) -> bool:
         """Whether the tick may not be committed."""
         return not self.passed and self.severity == "error"
+
+
+def as_frame(rows: pa.Table) -> pd.DataFrame:
+    """The rows as the library judges them: whole numbers stay whole beside nulls, where pandas
+    would have doubles, of which those beyond 2**53 are not all told apart.
+    """
+    return rows.to_pandas(integer_object_nulls=True)
 
 
 def validate(suite: gx.ExpectationSuite, frame: pd.DataFrame) -> tuple[Verdict, ...]:

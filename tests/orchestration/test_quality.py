@@ -20,6 +20,7 @@ from hydrotick.quality.suites import (
     PERSIST,
     TYPES,
     TableFacts,
+    as_frame,
     declared_checks,
     laws_frame,
     laws_suite,
@@ -106,6 +107,24 @@ def test_expectations_hold_or_fail_by_name():
     assert all(v.passed for v in verdicts)
     bad = pd.DataFrame({"tick": [0] * 4, "a": [1, 1, None, 10], "b": ["x", "z", "Z", "y"]})
     assert {v.check for v in validate(suite, bad) if not v.passed} == set(declared_checks(EXPECTED))
+
+
+def test_whole_numbers_beside_nulls_are_told_apart():
+    """As doubles, two of these were one."""
+    numbers, large = pa.array([2**53, 2**53 + 1, None, 2**62]), 2**62
+    rows = pa.table({"tick": pa.array([0] * 4), "a": numbers})
+    expected = Expect("a", unique=True, at_least=2**53, at_most=large), Expect("a", not_null=True)
+    suite = output_suite("flow", "out", expected)
+    found = {v.check: v for v in validate(suite, as_frame(rows))}
+    assert [name for name, verdict in found.items() if not verdict.passed] == ["a_not_null"]
+    assert found["a_not_null"].seen["rows that break it"] == [{"a": "null"}]
+    most = output_suite("flow", "out", (Expect("a", at_most=2**53),))
+    (between,) = validate(most, as_frame(rows))
+    shown = [{"a": str(value)} for value in (2**53 + 1, large)]
+    assert between.seen["rows that break it"] == shown
+    kinds = output_suite("flow", "out", (Expect("a", one_of=(2**53, large)),))
+    (one,) = validate(kinds, as_frame(rows))
+    assert one.seen["rows that break it"] == shown[:1]
 
 
 def test_a_check_that_fails_says_which_rows_break_it():
