@@ -47,8 +47,8 @@ def _refuse_misuse(arguments: Asked) -> None:
 
 def check_project(style: str) -> int:
     """Prints a line for each flow of the project at hand; gives 1 if one of them is wrong."""
-    from hydro_core.project.discover import DiscoveredFlows, found_in, project_root
-    from hydro_core.project.program import program_of
+    from hydro_core.project.discover import DiscoveredFlows, found_in, no_flows, project_root
+    from hydro_core.project.program import program_of, unread
     from hydro_core.project.reads import columns_wrong
 
     root = project_root(os.environ)
@@ -57,7 +57,7 @@ def check_project(style: str) -> int:
     programs: dict[str, Compiled] = {}
     for flow in found.flows:
         try:
-            programs[flow.name] = program_of(flow)
+            programs[flow.name] = program_of(flow, served=flow.inputs)
         except HydroError as error:
             wrong[flow.name] = error
     outputs = {
@@ -69,17 +69,20 @@ def check_project(style: str) -> int:
             problem = columns_wrong(flow, programs[flow.name].typed.schemas, outputs)
             if problem is not None:
                 wrong[flow.name] = problem
+    former = {f.name: [*unread(f, programs[f.name])] for f in found.flows if f.name in programs}
     names = sorted({*programs, *wrong})
     if style == "json":
         output.print_json({"flows": [_as_json(name, programs, wrong) for name in names]})
         return 1 if wrong else 0
+    if not names and root is not None:
+        output.print_text(no_flows(root))
     for name in names:
         if name in wrong:
             output.print_text(f"{name}: wrong")
             output.print_error(f"{wrong[name]}\n")
             continue
         graph = programs[name].graph
-        output.print_warnings(graph.warnings)
+        output.print_warnings((*graph.warnings, *former[name]))
         output.print_text(f"{name}: ok: {', '.join(graph.sources)} -> {', '.join(graph.sinks)}")
     return 1 if wrong else 0
 

@@ -8,7 +8,7 @@ from hydro_core.cli import output
 from hydro_core.cli.command import Asked
 from hydro_core.cli.program_arguments import graph_of, schemas_of
 from hydro_core.compile import compile_graph, draw
-from hydro_core.errors import DataError
+from hydro_core.machine.wrong_path import written_at
 
 _SUFFIXES = ("mermaid", "dot", "svg", "text", "json")
 
@@ -21,10 +21,7 @@ def command(arguments: Asked) -> int:
     if arguments.out is None:
         output.print_text(drawing)
         return 0
-    try:
+    with written_at(Path(arguments.out), "--out"):
         Path(arguments.out).write_text(drawing + "\n", encoding="utf-8")
-    except OSError as problem:
-        message = f"{arguments.out!r} cannot be written: {problem.strerror}"
-        raise DataError.of("config", message, help="choose another --out") from None
     output.print_error(f"wrote {arguments.out}")
     return 0

@@ -21,6 +21,7 @@ SHOWN = 2
 
 def command(arguments: Asked) -> int:
     refuse_wrong_on(arguments)
+    stats = statistics_of(arguments.stats)
     graph = open_program(arguments.file, given_params(arguments)) or graph_of(arguments)
     program = compile_graph(graph, schemas_of(arguments, graph))
     typed = program.typed
@@ -33,7 +34,6 @@ def command(arguments: Asked) -> int:
         output.print_text(str(found))
         if not found.partitionable and not on:
             # It may run in shards all the same, with exchanges and broadcasts.
-            stats = statistics_of(arguments.stats)
             with suppress(ProgramError):
                 cut = sharded(program, SHOWN, stats=stats)
                 output.print_text(f"With `--shards N` it runs like this:\n  {cut.described}")

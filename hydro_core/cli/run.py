@@ -22,6 +22,7 @@ from hydro_core.lang.load import load, load_text
 from hydro_core.lang.params import Params, params_of
 from hydro_core.lang.suffixes import PROGRAMS
 from hydro_core.machine.environment import settings_of
+from hydro_core.machine.wrong_path import why_not
 from hydro_core.running import calendar_given, run_json
 from hydro_core.settings import Settings
 from hydro_core.ticks.calendar import Calendar
@@ -175,7 +176,8 @@ def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
-        message = f"`{path}` cannot be read: {problem}"
+        why = why_not(path, problem) if isinstance(problem, OSError) else str(problem)
+        message = f"`{path}` cannot be read: {why}"
         cure = NOT_UTF8 if isinstance(problem, UnicodeDecodeError) else "name a file of JSON"
         raise DataError.of("input", message, help=cure) from None
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hydro_core.errors import DataError
 from hydro_core.machine.environment import storage_of
+from hydro_core.machine.wrong_path import why_not
 from hydro_core.optimize.statistics import Statistics
 from hydro_core.project.discover import SETTINGS, project_root
 from hydro_core.storage.remote import DataPlace, is_remote, remote_at
@@ -32,6 +33,12 @@ def statistics_of(path: str | None) -> Statistics:
         return deployed_statistics(place)
     try:
         return Statistics.of(parse_json(place.read_text(encoding="utf-8")))
-    except (OSError, ValueError, ValueProblem) as problem:
+    except OSError as problem:
+        why = why_not(place, problem) if isinstance(place, Path) else str(problem)
+        cure = "name a file of JSON, or the directory of a pipeline"
+        raise DataError.of(
+            "config", f"--stats: `{path}` cannot be read: {why}", help=cure
+        ) from None
+    except (ValueError, ValueProblem) as problem:
         help_ = 'write `{"ticks": 100, "inputs": {"orders": {"rows": 1000, "history": 100000}}}`'
         raise DataError.of("config", f"{path!r}: {problem}", help=help_) from None

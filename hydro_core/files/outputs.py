@@ -19,6 +19,7 @@ import pyarrow.parquet
 
 from hydro_core.errors import DataError
 from hydro_core.files.parquet import opened_parquet
+from hydro_core.machine.wrong_path import written_at
 from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.types.arrow import arrow_type, to_arrow
 from hydro_core.types.columns import declared_columns
@@ -49,11 +50,8 @@ class OutputFolders:
         self._directory, self._numbers = directory, {n: str(i) for i, n in enumerate(outputs)}
         beside = None
         if isinstance(directory, Path):
-            try:
+            with written_at(directory, "--out"):
                 directory.mkdir(parents=True, exist_ok=True)
-            except (FileExistsError, NotADirectoryError):
-                message = f"no folder can be made at `{directory}`: there is a file"
-                raise DataError.of("config", message, help="give another `--out`") from None
             beside = directory
         self._scratch = Path(tempfile.mkdtemp(prefix=".hydrotick-", dir=beside))
 

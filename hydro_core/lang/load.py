@@ -14,6 +14,7 @@ from hydro_core.lang.resolve import parse
 from hydro_core.lang.rules.translate import graph_of_rules, read_rules
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.lang.suffixes import PROGRAMS, RULES
+from hydro_core.machine.wrong_path import why_not
 
 _FORMS = (
     "FILE is a program `*.hydro`, rules `*.dl`, or `module:attribute` for a flow built in Python"
@@ -85,7 +86,7 @@ def read_program(path: Path) -> str:
     except FileNotFoundError:
         raise _no_file(path) from None
     except OSError as problem:
-        raise _unusable(f"{str(path)!r} cannot be read: {problem.strerror}", _FORMS) from None
+        raise _unusable(f"`{path}` cannot be read: {why_not(path, problem)}", _FORMS) from None
     except UnicodeDecodeError as problem:
         raise _unusable(
             f"{str(path)!r} is not UTF-8: byte {problem.start} is none of it", "save it as UTF-8"

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
-from hydro_core.errors import HydroError, ProgramError, Span
+from hydro_core.errors import HydroError, ProgramError, Span, shown_file
 from hydro_core.lang.suffixes import PROGRAMS
 from hydro_core.machine.environment import wrong_variable
 from hydro_core.project.asset_yaml import flow_of_yaml
@@ -110,6 +110,14 @@ def found_in(root: Path) -> DiscoveredFlows:
     broken += [Broken(f.name, f.folder or root, wrong[f.name]) for f in once if f.name in wrong]
     right = [flow for flow in once if flow.name not in wrong]
     return DiscoveredFlows(tuple(_fed(flow, right) for flow in right), tuple(broken))
+
+
+def no_flows(root: Path) -> str:
+    """What is said of a project without any flow, and what to do."""
+    return (
+        f"there is no flow in {shown_file(root / ASSETS)}: a flow is a folder there with an "
+        "`asset.yaml` or an `asset.py`; `hydrotick init DIR` makes a project that has one"
+    )
 
 
 def _fed(flow: FlowAsset, flows: Sequence[FlowAsset]) -> FlowAsset:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hydro_core.errors import ProgramError
+from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.lang.params import Params, params_of
 from hydro_core.project.check import check_declaration, check_types, schemas_of
 from hydro_core.project.cutting import check_sharding
@@ -47,6 +47,17 @@ def program_of(flow: FlowAsset, served: Collection[str] = ()) -> Compiled:
     check_columns(flow, program.typed)
     check_sharding(flow, program)
     return program
+
+
+def unread(flow: FlowAsset, program: Compiled) -> Iterator[Diagnostic]:
+    """Warnings of inputs that the program does not read: those that the one before it reads stay in
+    the asset until it is deployed, and only what is stored can tell which these are.
+    """
+    for name in flow.inputs:
+        if name not in program.graph.sources:
+            said = f"the program has no input `{name}`"
+            cure = "it stays until the program is deployed if the one before reads it, else goes"
+            yield replace(flow.problem_at(f"inputs.{name}", said, cure), severity="warning")
 
 
 def params_given(flow: FlowAsset) -> Params:

@@ -17,6 +17,7 @@ import yaml
 from hydro_core.errors import Diagnostic, ProgramError, Span
 from hydro_core.functions.failed_call import shortened
 from hydro_core.lang.similar import did_you_mean
+from hydro_core.machine.wrong_path import why_not
 from hydro_core.settings import MOST_ALIASED
 
 
@@ -106,7 +107,8 @@ class Document:
             return self.file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as problem:
             cure = "see that it is there, may be read, and is saved as UTF-8"
-            raise self._unusable(f"cannot be read: {problem}", cure) from None
+            why = why_not(self.file, problem) if isinstance(problem, OSError) else str(problem)
+            raise self._unusable(f"cannot be read: {why}", cure) from None
 
     def _unusable(self, why: str, cure: str) -> ProgramError:
         return ProgramError.of("config", f"{self.file} {why}", help=cure)

@@ -10,6 +10,7 @@ from typing import Any
 from hydro_core.cli.command import Asked, MisuseError
 from hydro_core.errors import DataError
 from hydro_core.files.local_path import place_at
+from hydro_core.machine.wrong_path import refuse_below_file
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.copy import copy_pipeline
 from hydro_core.spark.store.ledger.ledger import LEDGER, Ledger
@@ -38,6 +39,8 @@ def copy(options: Asked) -> int:
     open_logs(found.settings.log_format)
     console = Console(options)
     to = place_at(options.to, found.settings.storage)
+    if isinstance(to, Path):
+        refuse_below_file(to)
     if options.flow is None:
         if str(to) in found.names:
             raise MisuseError(f"`{to}` is a flow: name a directory behind it, or write ./")

@@ -16,6 +16,7 @@ from hydro_core.compile import compile_graph
 from hydro_core.delivery import load_rules, open_graph
 from hydro_core.errors import DataError
 from hydro_core.lang.rules.syntax import Literals
+from hydro_core.machine.wrong_path import written_at
 from hydro_core.running import check_ticks, given_types, read_ticks
 from hydro_core.types.ddl import to_ddl
 from hydro_core.validation.simulation.schedules.explore import Explored, Limits, ScheduleSearch
@@ -62,7 +63,8 @@ def simulate_schedules(options: Asked) -> int:
     told = _Report(machine, typed, graph.name, done, story)
     if options.out is not None and story is not None:
         text = json.dumps(told.ticks(), ensure_ascii=False)
-        options.out.write_text(f"{text}\n", encoding="utf-8")
+        with written_at(options.out, "--out"):
+            options.out.write_text(f"{text}\n", encoding="utf-8")
     Console(options).give(told.as_json(options.seed), "\n".join(told.lines(options.seed)))
     return 0 if story is None else 1
 

@@ -20,6 +20,7 @@ from hydro_core.compile import Compiled, compile_graph
 from hydro_core.lang.load import load
 from hydro_core.lang.suffixes import PROGRAMS
 from hydro_core.machine.environment import settings_of
+from hydro_core.machine.wrong_path import refuse_unwritable, written_at
 from hydro_core.project.program import program_of
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.types.ddl import to_ddl
@@ -48,6 +49,9 @@ _WAYS = {
 
 
 def simulate(options: Asked) -> int:
+    if options.out is not None:
+        # Before what may take long.
+        refuse_unwritable(options.out, "--out")
     if options.schedules is not None:
         return simulate_schedules(options)
     subject, name = _subject(options)
@@ -66,7 +70,8 @@ def simulate(options: Asked) -> int:
     progress.end()
     if options.out is not None and done.failed is not None:
         given = _as_ticks(subject.program, done.failed.case)
-        options.out.write_text(json.dumps(given, ensure_ascii=False) + "\n", encoding="utf-8")
+        with written_at(options.out, "--out"):
+            options.out.write_text(json.dumps(given, ensure_ascii=False) + "\n", encoding="utf-8")
     told = _as_json(subject.program, done, name, options.seed)
     Console(options).give(told, "\n".join(_as_text(subject.program, done, name, options)))
     return 0 if done.failed is None else 1
@@ -84,7 +89,7 @@ def _subject(options: Asked) -> tuple[Subject, str]:
         raise MisuseError("--param is for a FILE: a flow's parameters stand in its asset")
     found = project.current()
     flow = flow_named(named, found)
-    program = program_of(flow)
+    program = program_of(flow, served=flow.inputs)
     endless = replace(flow.ticks, end=None).calendar
     return Subject(program, endless.window, found.settings.core), named
 

@@ -14,7 +14,7 @@ from hydro_core.cli import output
 from hydro_core.cli.command import Asked
 from hydro_core.errors import HydroError, shown_file
 from hydro_core.machine.processes import has_ended
-from hydro_core.project.discover import Broken
+from hydro_core.project.discover import Broken, no_flows
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.functions.reruns import CURE
 from hydro_core.ticks.calendar import span
@@ -125,7 +125,10 @@ def status(options: Asked) -> int:
             status_of(flow, flows, None if say_nothing_more(flow, flows) else instance())
             for flow in asked
         ]
-    _print(found, broken, options.format)
+    if found or broken or options.format == "json" or known.settings.root is None:
+        _print(found, broken, options.format)
+    else:
+        output.print_text(no_flows(known.settings.root))
     late = options.max_open is not None and any(flow.open > options.max_open for flow in found)
     return 0 if all(flow.is_well for flow in found) and not broken and not late else 1
 

@@ -80,7 +80,7 @@ def _program(
 ) -> Compiled | None:
     if flow.name not in known:
         try:
-            known[flow.name] = program_of(flow)
+            known[flow.name] = program_of(flow, served=flow.inputs)
         except HydroError as error:
             wrong[flow.name] = error
             return None

@@ -20,6 +20,7 @@ from hydro_core.machine.environment import (
     wrong_variable,
 )
 from hydro_core.machine.spark_conf import wrong_conf
+from hydro_core.machine.wrong_path import why_not
 from hydro_core.storage.remote import is_remote, remote_at
 
 from .logs import FORMAT, FORMATS
@@ -61,7 +62,8 @@ def worker_token(environ: Mapping[str, str], file: Path | None) -> str | None:
     try:
         return file.read_text(encoding="utf-8").strip() or None
     except (OSError, UnicodeDecodeError) as problem:
-        message = f"the worker's token cannot be read: {problem}"
+        why = why_not(file, problem) if isinstance(problem, OSError) else str(problem)
+        message = f"the worker's token cannot be read from `{file}`: {why}"
         cure = f"see that `token_file` may be read, or set {TOKEN}"
         raise DataError.of("config", message, help=cure) from None
 

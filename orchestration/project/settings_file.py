@@ -61,6 +61,7 @@ from typing import Any
 from hydro_core.errors import Diagnostic, ProgramError, Span
 from hydro_core.functions.failed_call import shortened
 from hydro_core.lang.similar import did_you_mean
+from hydro_core.machine.wrong_path import why_not
 from hydro_core.project.yaml_text import leads_out
 
 from .known_settings import FileSettings, known_settings
@@ -124,7 +125,8 @@ def _text(file: Path) -> str:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
         cure = "see that it is there, may be read, and is saved as UTF-8"
-        message = f"{file} cannot be read: {problem}"
+        why = why_not(file, problem) if isinstance(problem, OSError) else str(problem)
+        message = f"{file} cannot be read: {why}"
         raise ProgramError.of("config", message, help=cure) from None
 
 

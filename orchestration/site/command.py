@@ -21,12 +21,13 @@ from hydro_core.artifact.deployment import Deployment
 from hydro_core.catalog.io import SINK, SOURCE
 from hydro_core.cli import output
 from hydro_core.cli.command import Asked
-from hydro_core.errors import DataError, HydroError, Span
+from hydro_core.errors import HydroError, Span
 from hydro_core.files.local_path import local_path
 from hydro_core.ir.graph import Node
 from hydro_core.ir.render import Picture, picture_of, svg
 from hydro_core.ir.render.picture import title
 from hydro_core.lang.comments import Comments
+from hydro_core.machine.wrong_path import written_at
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
 
@@ -251,13 +252,10 @@ def docs(options: Asked) -> int:
             broken.append((flow.name, error))
     pages = {f"{name}.html": page(one) for name, one in made.items()}
     pages["index.html"] = index(list(made.values()), broken)
-    try:
+    with written_at(out, "--out"):
         out.mkdir(parents=True, exist_ok=True)
         for name, text in pages.items():
             (out / name).write_text(text, encoding="utf-8")
-    except OSError as problem:
-        message = f"{out} cannot be written: {problem}"
-        raise DataError.of("config", message, help="choose another --out") from None
     files = [str(out / name) for name in pages]
     wrong = {name: error.as_json() for name, error in broken}
     console = Console(options)

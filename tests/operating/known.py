@@ -352,43 +352,6 @@ STORIES: Mapping[str, Story] = {
         ),
         (Op("land", rows=((1, "y", 5),)), Op("tick", 2), Op("deploy", 3), Op("tick", 1)),
     ),
-    "files get other names, and one returns with other rows": Story(
-        _setting("next", kind="csv"),
-        (
-            Op("land", rows=_DAYS),
-            Op("land", rows=((1, "y", 7), (0, "z", 2))),
-            Op("tick", 3),
-            Op("rename", 0),
-            Op("compact", 0),
-            Op("tick", 1),
-            Op("remove", 1),
-            Op("put anew", 1, rows=((1, "y", 7), (1, "z", 3))),
-            Op("tick", 1),
-            Op("forget", 1),
-            Op("rename", 1),
-            Op("exchange", 0, first=1),
-            Op("tick", 1),
-        ),
-    ),
-    "backfills over deployments": Story(
-        _setting("correct", kind="jsonl"),
-        (
-            Op("land", rows=_DAYS),
-            Op("tick", 2),
-            Op("deploy", 1),
-            Op("tick", 1),
-            Op("land", rows=((0, "y", 7), (3, "x", 1))),
-            Op("backfill", 1, first=1),
-            Op("again", 1),
-            Op("rollback"),
-            Op("backfill", 0, first=2),
-            Op("again"),
-        ),
-    ),
-    "an output is not written any more, and is written again before that is deployed": Story(
-        replace(_setting("next", FAMILIES["outputs"].versions), has_tables=True),
-        (Op("land", rows=_DAYS), Op("tick", 1), Op("edit", 1), Op("tick", 1), Op("edit", 0)),
-    ),
     "what was accepted goes again before a tick has seen it back": Story(
         _setting("next"),
         (

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from tests.operating.known import OPEN, STORIES
 from tests.operating.made import shrunk, story_of
+from tests.operating.more_known import MORE_STORIES
 from tests.operating.more_programs import MORE_FAMILIES
 from tests.operating.processes import Processes
 from tests.operating.programs import FAMILIES
@@ -26,6 +27,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.dagster]
 
 SEEDS = (3, 10, 28, 31, 51, 99, 131, 232)
 """Some that tell of all kinds of landings, and those by which defects were found."""
+TOLD = {**STORIES, **MORE_STORIES}
 FIRST = 1000
 """The first seed of the long run."""
 MOST = 5
@@ -47,9 +49,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("seed", SEEDS if asked is None else [asked])
 
 
-@pytest.mark.parametrize("name", STORIES)
+@pytest.mark.parametrize("name", TOLD)
 def test_a_story_that_was_told(name: str, tmp_path: Path) -> None:
-    _judged(name, STORIES[name], tmp_path)
+    _judged(name, TOLD[name], tmp_path)
 
 
 def test_the_story_of_a_seed(seed: int, tmp_path: Path) -> None:

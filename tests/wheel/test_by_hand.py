@@ -8,7 +8,6 @@ Whatever is done, every tick has in the end what its rows give, and no committed
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -289,15 +288,19 @@ def _cancelled(ui: Ui, shop: ByHand) -> None:
     done = len(shop.commits)
     assert shop.commits == [(tick, tick) for tick in range(done)]
     code, told = shop.status()
-    _note("cancelled", done, ui.tags(run), code, told)
+    assert (code, told["committed"], told["stopped"]) == (1, done, True), told
+    assert "was terminated at" in told["next"]
+    assert run in told["next"]
     from_failure = ui.again(run, "FROM_FAILURE")
     assert ui.end(from_failure) == "SUCCESS"
-    _note("from failure", ui.tags(from_failure), shop.status())
+    code, told = shop.status()
+    assert (code, told["committed"], told["stopped"]) == (0, 4, False), told
     assert shop.commits == [(tick, tick) for tick in range(4)]
     whole = ui.again(from_failure, "ALL_STEPS")
     assert ui.end(whole) == "SUCCESS"
-    _note("whole", ui.tags(whole), shop.status())
     assert shop.commits == [(tick, tick) for tick in range(4)]
+    code, told = shop.status()
+    assert (code, told["committed"], told["stopped"]) == (0, 4, False), told
 
 
 def _tried_again(ui: Ui, shop: ByHand) -> None:
@@ -308,11 +311,13 @@ def _tried_again(ui: Ui, shop: ByHand) -> None:
     until(lambda: any(one["parentRunId"] == run for one in ui.runs()))
     until(lambda: all(one["status"] in _ENDED for one in ui.runs()))
     (again,) = (one["runId"] for one in ui.runs() if one["parentRunId"] == run)
-    _note("tried", ui.tags(run), ui.tags(again), shop.status())
-    assert len(shop.commits) == 4
+    code, told = shop.status()
+    assert (code, told["committed"], told["stopped"]) == (1, 4, True), told
+    assert again in told["next"]
     shop.land(5)
     assert ui.end(ui.again(again, "FROM_FAILURE")) == "SUCCESS"
-    _note("mended", shop.status())
+    code, told = shop.status()
+    assert (code, told["committed"], told["stopped"]) == (0, 5, False), told
 
 
 def _backfilled(ui: Ui, shop: ByHand) -> None:
@@ -322,14 +327,9 @@ def _backfilled(ui: Ui, shop: ByHand) -> None:
     ui.cancel(backfill)
     until(lambda: ui.backfilled(backfill)["status"] == "CANCELED")
     until(lambda: all(one["status"] in _ENDED for one in ui.runs()))
-    _note("backfill cancelled", shop.commits, ui.backfilled(backfill), shop.status())
+    code, told = shop.status()
+    assert (code, told["committed"], told["stopped"]) == (1, len(shop.commits), True), told
     taken_up = ui.backfill_again(backfill)
     until(lambda: ui.backfilled(taken_up)["status"].startswith(("COMPLETED", "FAILED")))
-    _note("taken up", shop.commits, ui.backfilled(taken_up), shop.status())
     assert ui.backfilled(taken_up)["status"] == "COMPLETED_SUCCESS"
     assert shop.commits == [(tick, tick) for tick in range(8)]
-
-
-def _note(*said: object) -> None:
-    sys.stdout.write(f"{said}\n")
-    sys.stdout.flush()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,44 @@ def test_without_a_project_a_program_is_named(
         main(["check"])
     assert ended.value.code == 2
     assert "name a FILE, or go to a project" in capsys.readouterr().err
+
+
+def test_a_project_without_flows_says_so(
+    shop: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.rmtree(shop / "assets" / "totals")
+    monkeypatch.chdir(shop)
+    for words in (["check"], ["status"]):
+        assert main(words) == 0
+        said = capsys.readouterr().out
+        assert "there is no flow in assets" in said
+        assert "`asset.yaml`" in said
+    assert main(["check", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"flows": []}
+
+
+def test_an_input_that_is_read_until_the_program_is_deployed_may_stay(
+    shop: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(shop)
+    asset = shop / "assets" / "totals" / "asset.yaml"
+    text = asset.read_text()
+    former = text.replace("inputs:\n", "inputs:\n  former: {path: former, column: day}\n")
+    asset.write_text(former)
+    assert main(["check"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == "totals: ok: payments -> totals\n"
+    assert shown.err.startswith("warning[config]: flow `totals`, `inputs.former`: the program ")
+    assert "assets/totals/asset.yaml:" in shown.err
+    assert main(["test"]) == 0
+    assert main(["simulate", "totals", "--engine", "reference", "--runs", "1"]) == 0
+    capsys.readouterr()
+    # Nothing is deployed that reads it.
+    assert main(["plan", "totals"]) == 1
+    assert "the program has no input `former`" in capsys.readouterr().err
+    asset.write_text(former.replace("  payments:", "  payment:"))
+    assert main(["check"]) == 1
+    assert "`payments`, which the program reads, is missing" in capsys.readouterr().err
 
 
 def test_a_schema_is_of_a_program(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
