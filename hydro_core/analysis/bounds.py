@@ -16,6 +16,7 @@ from math import ceil, floor
 from typing import Any
 
 from hydro_core.functions.constant import constant_value
+from hydro_core.functions.fields import column_of
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of
 from hydro_core.functions.tree import (
@@ -259,7 +260,7 @@ def _conjuncts(tree: Expr) -> Iterator[Op]:
 
 def _linear(tree: Expr, params: tuple[str, ...]) -> _Linear | None:
     match tree:
-        case Part(Param(name), str() as column) if name in params:
+        case Part(Param(name)) if name in params and (column := column_of(tree)) is not None:
             return _Linear({(params.index(name), column): 1})
         case Op("-x", (operand,)):
             found = _linear(operand, params)

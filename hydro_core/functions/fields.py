@@ -35,7 +35,12 @@ def step_in(kind: str | None, part: Part) -> int | str | None:
     """The place or the name of the field that it is of a tuple or row, None where it is none."""
     if kind == "tuple":
         return position(part)
-    return part.step if kind == "row" and isinstance(part.step, str) else None
+    return column_of(part) if kind == "row" else None
+
+
+def column_of(part: Part) -> str | None:
+    """The column that it names, if it is read of a row."""
+    return part.step if isinstance(part.step, str) else None
 
 
 class FieldOf(NamedTuple):
@@ -56,6 +61,7 @@ def field_in(whole: object, part: Part) -> FieldOf | None:
             if place is not None and -len(fields) <= place < len(fields):
                 place %= len(fields)
                 return FieldOf(place, place, fields[place])
-        case Row() if isinstance(part.step, str) and (found := whole.column(part.step)) is not None:
-            return FieldOf(part.step, whole.names.index(part.step), found)
+        case Row() if (name := column_of(part)) is not None:
+            found = whole.column(name)
+            return None if found is None else FieldOf(name, whole.names.index(name), found)
     return None

@@ -25,6 +25,7 @@ from hydro_core.catalog.classes import (
 from hydro_core.catalog.parts import COUNT
 from hydro_core.catalog.spec import Args
 from hydro_core.catalog.variants import Gives, Meets
+from hydro_core.functions.fields import column_of
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.tree import Op, Param, Part
 from hydro_core.ir.graph import Endpoint, Node
@@ -93,7 +94,10 @@ def equal_to_single(loaded: Loaded) -> Iterator[tuple[Args, ...]]:
 def _equal_columns(fn: Fn) -> tuple[str, str] | None:
     """The columns of the first and the second part of a pair that a function compares, alone."""
     match fn.tree:
-        case Op("==", (Part(Param(one), str(own)), Part(Param(two), str(other)))):
+        case Op("==", (Part(Param(one)) as left, Part(Param(two)) as right)):
+            own, other = column_of(left), column_of(right)
+            if own is None or other is None:
+                return None
             if fn.params == (one, two):
                 return own, other
             if fn.params == (two, one):
