@@ -58,6 +58,13 @@ def is_pattern(path: DataPlace) -> bool:
     return bool(WILD & set(str(path))) and not path.exists()
 
 
+def is_empty(path: DataPlace) -> bool:
+    """Whether it is a folder in which no data lies; a store has no such folders."""
+    if isinstance(path, Remote) or not path.is_dir() or is_delta(path):
+        return False
+    return not any(_within(path))
+
+
 def _files(path: DataPlace) -> list[DataPlace]:
     files = _files_in_store(path) if isinstance(path, Remote) else _files_here(path)
     if not files:

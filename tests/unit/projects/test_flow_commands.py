@@ -68,10 +68,18 @@ def test_a_flow_of_which_it_is_not_known_what_may_run_does_not_go_on(
     assert '"goes_on": false' in capsys.readouterr().out
 
 
-def test_a_flow_that_waits_for_its_first_rows_goes_on(tmp_path: Path) -> None:
-    (tmp_path / "data" / "landing" / "payments" / "2026-01.csv").unlink()
-    (tmp_path / "data" / "landing" / "payments").rmdir()
+@pytest.mark.parametrize("holds", [None, [], [".gitkeep"]])
+def test_a_flow_that_waits_for_its_first_rows_goes_on(
+    holds: list[str] | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    landing = tmp_path / "data" / "landing" / "payments"
+    (landing / "2026-01.csv").unlink()
+    if holds is None:
+        landing.rmdir()
+    for name in holds or ():
+        (landing / name).touch()
     assert main(["status"]) == 0
+    assert "it waits for `payments`: no row has landed at payments" in capsys.readouterr().out
 
 
 def test_flows_of_one_name_are_told_once(

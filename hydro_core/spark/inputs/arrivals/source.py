@@ -16,7 +16,7 @@ from deltalake.exceptions import DeltaError
 
 from hydro_core.errors import DataError, InfrastructureError
 from hydro_core.files.inputs import InputFile, refuse_mixed, refuse_without_tick
-from hydro_core.files.kinds import base_of
+from hydro_core.files.kinds import base_of, is_empty
 from hydro_core.files.parquet import opened_parquet
 from hydro_core.files.pieces import pieces
 from hydro_core.files.places import find
@@ -115,7 +115,7 @@ class LandingSource:
             DataError: the input cannot be read (code `input`).
         """
         column = self.file.column
-        if column is None or not self.is_there:
+        if column is None or not self.is_there or is_empty(self.file.place):
             return None
         scan = self.scan()
         refuse_unfit(scan, None)
