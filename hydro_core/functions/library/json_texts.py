@@ -100,7 +100,7 @@ def _declared(value: Any, to: ItemType) -> Any:
 @JSON.strict(_by_path, TEXT, KNOWN_TEXT, cost=costs.per_character())
 def get_json_object(text: str, path: str) -> str | None:
     """What stands in JSON at a path such as `$.user.tags[0]`: a text as it is, other values as
-    JSON; null where there is nothing, or no JSON.
+    JSON; null where there is nothing, no JSON, or half of a surrogate pair.
     """
     try:
         value = items.parse_json(text)
@@ -114,7 +114,10 @@ def get_json_object(text: str, path: str) -> str | None:
                 value = value[step]
             case _:
                 return None
-    return value if isinstance(value, str | None) else _written(value)
+    try:
+        return to_item(value if isinstance(value, str | None) else _written(value))
+    except ValueProblem:
+        return None  # half of a surrogate pair, which is escaped in JSON
 
 
 @lru_cache(maxsize=256)
