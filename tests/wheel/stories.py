@@ -14,9 +14,8 @@ ELSEWHERE = {
     "make setup": _A_CHECKOUT,
     "make unit": _A_CHECKOUT,
     "make test": _A_CHECKOUT,
-    ".venv/bin/python -m pytest -q tests/unit/functions": _A_CHECKOUT,
-    ".venv/bin/python -m pytest -q tests/spark/test_data_functions.py "
-    "tests/spark/test_library.py": _A_CHECKOUT,
+    ".venv/bin/python -m pytest -q tests/unit/functions/test_data_functions.py": _A_CHECKOUT,
+    ".venv/bin/python -m pytest -q tests/spark/test_data_functions.py": _A_CHECKOUT,
     "make demo": "the flights are a flow of the repository: tests/orchestration/test_flights.py",
     'export PATH="$PWD/.venv/bin:$PATH"': _A_CHECKOUT,
     "pip install hydrotick-0.1.0-py3-none-any.whl": "what `environment.py` and `test_by_pip.py` do",
