@@ -299,10 +299,10 @@ class _Analysis:
 
     def _of_found(self, node: Node, i: int) -> Wanted:
         """What is looked at of an input by who looks up rows of the output, and at none for being
-        new: the items with the fields of these.
+        new: the items with the fields of these. Of events all are looked at.
         """
         wanted = self._wanted[node.id]
-        if wanted is None or wanted.new:
+        if wanted is None or wanted.new or self._kinds[node.id] is Kind.E:
             return None
         found = frozenset(self._origins.stored.inner(node, i, one) for one in wanted.found)
         return _Rows(found) if all(one.fields for one in found) else None
