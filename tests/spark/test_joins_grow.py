@@ -82,7 +82,7 @@ def after_a_window(program: str, before: int, directory: Path, spark: SparkSessi
     made, found, gone = plan(optimized(compile_text(program)).typed), [], []
     for few in (1, SETTINGS.spark.few_rows):
         pipeline = Pipeline(directory / str(few), made, SETTINGS.with_(few_rows=few), spark)
-        few_rows = {"l": batch(before // 2, LATE)["l"]}
+        few_rows = {"l": batch(before - LATE // 2, LATE)["l"]}  # half of them find nobody
         pipeline.run_tick(0, few_rows | {"r": batch(0, before)["r"]})
         pipeline.run_tick(1, {"l": batch(before // 4, LATE)["l"]})
         with RowCounter(spark).counting() as touched:
