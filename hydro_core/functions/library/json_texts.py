@@ -114,10 +114,12 @@ def get_json_object(text: str, path: str) -> str | None:
                 value = value[step]
             case _:
                 return None
+    found = value if isinstance(value, str | None) else _written(value)
     try:
-        return to_item(value if isinstance(value, str | None) else _written(value))
+        to_item(found)
     except ValueProblem:
         return None  # half of a surrogate pair, which is escaped in JSON
+    return found
 
 
 @lru_cache(maxsize=256)
