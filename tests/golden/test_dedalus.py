@@ -19,6 +19,11 @@ CASES = all_cases(FOLDER)
 RIGHT = [case for case in CASES if not case.error]
 ERRORS = Path(__file__).parent / "dedalus_errors"
 WRONG = sorted(ERRORS.glob("*.dl"))
+_LONG_ON_SPARK = ("counting until agreement", "loops through negation")
+_ON_SPARK = [
+    pytest.param(one, marks=pytest.mark.slow if any(t in one.name for t in _LONG_ON_SPARK) else ())
+    for one in RIGHT
+]
 
 
 @pytest.mark.parametrize("optimized", [False, True], ids=["as written", "optimized"])
@@ -43,7 +48,7 @@ def test_the_operators_that_are_printed_mean_the_same(case: Case) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("case", RIGHT, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", _ON_SPARK, ids=lambda case: case.name)
 def test_case_on_spark(case: Case) -> None:
     """As one range; the documents' examples tick by tick, too."""
     graph = load_text(case.program, "case.dl")

@@ -154,7 +154,7 @@ def test_back_after_rows_were_accepted(tmp_path: Path, served: Served) -> None:
         pytest.param(DOUBLED, "delta", id="changed-delta"),
         pytest.param(DOUBLED, "parquet", id="changed-parquet", marks=pytest.mark.slow),
         pytest.param(WITH_MORE, "delta", id="new-delta", marks=pytest.mark.slow),
-        pytest.param(WITH_MORE, "parquet", id="new-parquet"),
+        pytest.param(WITH_MORE, "parquet", id="new-parquet", marks=pytest.mark.slow),
     ],
 )
 def test_late_rows_are_deployed_as_they_arrived(

@@ -210,7 +210,9 @@ def test_what_was_corrected_and_not_recorded_is_recorded_by_what_runs_next(
     assert unrecorded(flow, runner, instance) == []
 
 
-@pytest.mark.parametrize("moment", ["outputs/totals", "ledger"])
+@pytest.mark.parametrize(
+    "moment", ["outputs/totals", pytest.param("ledger", marks=pytest.mark.slow)]
+)
 def test_killed_within_a_correction(
     tmp_path: Path, in_time: Mapping[str, list[str]], moment: str
 ) -> None:

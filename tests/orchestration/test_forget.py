@@ -84,7 +84,7 @@ def test_it_is_as_if_the_rows_had_never_landed(
     story.forget().ran((6, 6)).agrees()
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("program", [pytest.param("by key", marks=pytest.mark.slow), "in all"])
 def test_ended_anywhere_it_is_ended_by_the_next(tmp_path: Path, program: str) -> None:
     """Between two moments all is as before, or without the rows; ticks go on from either."""
     story = Story(tmp_path, PROGRAMS[program]).land(IN_TIME).ran((0, 1), (2, 3))
