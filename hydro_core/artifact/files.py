@@ -79,7 +79,7 @@ def remove(directory: DataPlace, number: int) -> None:
 def name_at(directory: DataPlace, number: int) -> str | None:
     """The name of the deployment of that number; None where it cannot be read."""
     try:
-        about = json.loads((directory / FOLDER / str(number) / _ABOUT).read_text("utf-8"))
+        about = _about((directory / FOLDER / str(number) / _ABOUT).read_text("utf-8"))
     except (OSError, ValueError):
         return None
     name = about.get("name")
@@ -168,7 +168,7 @@ def read(directory: DataPlace, number: int) -> Deployment:
     folder = directory / FOLDER / str(number)
     try:
         texts = _texts(folder)
-        about = json.loads(texts[_ABOUT])
+        about = _about(texts[_ABOUT])
     except (OSError, KeyError, ValueError) as problem:
         there = ", ".join(map(str, numbers(directory))) or "none"
         message = f"deployment {number} in {directory} cannot be read: {problem}"
@@ -196,8 +196,16 @@ def bring(source: DataPlace, directory: Remote) -> None:
             _put(_texts(source / FOLDER / str(number)), directory / FOLDER, directory)
 
 
+def _about(text: str) -> dict[str, Any]:
+    """What the file says of a deployment; `ValueError` if it says nothing of one."""
+    match json.loads(text):
+        case {"format": int()} as about if isinstance(about.get(_IN, ""), str):
+            return dict(about)
+    raise ValueError(f"{_ABOUT} says no format, or not where the other files are")
+
+
 def _texts(folder: DataPlace) -> dict[str, str]:
-    about = json.loads((folder / _ABOUT).read_text("utf-8"))
+    about = _about((folder / _ABOUT).read_text("utf-8"))
     if _IN not in about and not isinstance(folder, Remote):
         return {p.name: p.read_text("utf-8") for p in folder.iterdir() if p.suffix == ".json"}
     # One that was copied is as it was where it was written.
@@ -216,7 +224,9 @@ def unread(directory: DataPlace, number: int) -> str:
 
 
 def _of_another_format(deployment: str, about: Mapping[str, Any]) -> DataError:
-    made = f"{deployment} was made by hydrotick {about['versions'].get('hydrotick', '')}".rstrip()
+    versions = about.get("versions")
+    release = versions.get("hydrotick", "") if isinstance(versions, dict) else ""
+    made = f"{deployment} was made by hydrotick {release}".rstrip()
     if about["format"] > FORMAT:
         cure = "run the flow with that version, or deploy it again with this one"
         return _error(f"{made}, which is newer", cure)

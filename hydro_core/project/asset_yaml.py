@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime, time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -16,6 +17,7 @@ from hydro_core.lang.suffixes import PROGRAMS
 from hydro_core.machine.environment import wrong_master
 from hydro_core.machine.spark_conf import conf_of, wrong_conf
 from hydro_core.project.flow_asset import (
+    Bound,
     Expect,
     FlowAsset,
     FlowOutput,
@@ -27,6 +29,7 @@ from hydro_core.project.flow_asset import (
     Ticks,
 )
 from hydro_core.project.yaml_text import Document, YamlValue
+from hydro_core.types.containers import WrittenFloat
 
 Kinds = Mapping[str, Callable[[Any], Any]]
 
@@ -208,10 +211,15 @@ def _on_error(value: Any) -> OnError:
     return OnError(allowed)
 
 
+def _bound(value: Any) -> Any:
+    # Its digits count where the column is one of decimals.
+    return Decimal(repr(value)) if isinstance(value, WrittenFloat) else _compared(value)
+
+
 def _choices(value: Any) -> tuple[Any, ...]:
     if not isinstance(value, list) or any(isinstance(x, list | dict) for x in value):
         raise ValueError("a list of values", "such as `[EWR, JFK]`")
-    return tuple(value)
+    return tuple(_bound(x) for x in value)
 
 
 def _listed(what: str, cure: str) -> Callable[[Any], tuple[str, ...]]:
@@ -241,9 +249,9 @@ _flag = _kind(lambda value: isinstance(value, bool), "true or false", "write one
 _count = _kind(
     lambda value: type(value) is int and value >= 0, "a number, 0 or more", "such as `8`"
 )
-_bound = _kind(
-    lambda value: isinstance(value, int | float | date) and not isinstance(value, bool),
-    "a number or a date",
+_compared = _kind(
+    lambda value: isinstance(value, int | float | date | str),
+    "a number, a date, a time or a text",
     "such as `0` or `2026-01-01`",
 )
 _kept_as = _kind(
@@ -262,7 +270,7 @@ _OF_TYPES: Mapping[Any, Callable[[Any], Any]] = {
     int: _count,
     datetime: _moment,
     datetime | None: _moment,
-    float | int | date | None: _bound,
+    Bound: _bound,
     tuple[str, ...]: _names,
     tuple[Any, ...]: _choices,
     OnError | None: _on_error,

@@ -5,34 +5,23 @@ All that is wrong is told at once, each with where it stands in the asset and wh
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import date, datetime
-from decimal import Decimal
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal, get_args, get_origin, get_type_hints
 
 from hydro_core.errors import Diagnostic, HydroError, ProgramError, TypeProblem
 from hydro_core.files.local_path import place_at
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.machine.environment import wrong_master
 from hydro_core.machine.spark_conf import wrong_conf
+from hydro_core.project.expected import expected_problems
 from hydro_core.project.flow_asset import Expect, FlowAsset, FlowOutput, Landing, Shards
 from hydro_core.project.yaml_text import is_within_project
 from hydro_core.settings import MOST_SHARDS
 from hydro_core.storage.settings import StorageSettings
 from hydro_core.types.columns import declared_columns, required_columns
 from hydro_core.types.ddl import parse_ddl
-from hydro_core.types.item import (
-    DATE,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    ItemType,
-    Row,
-    is_integer,
-)
-from hydro_core.types.item import Decimal as DecimalType
+from hydro_core.types.item import DATE, TIMESTAMP, TIMESTAMP_NTZ, ItemType, Row
 from hydro_core.types.quarantine import WRONG
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -277,72 +266,9 @@ def _expect(flow: FlowAsset, output: str, expect: Expect, item: ItemType) -> Pro
         cure = _choice(expect.column, columns)
         yield flow.problem_at(place, f"the output has no column `{expect.column}`", cure)
         return
-    place, of = f"{place}.{expect.column}", columns[expect.column]
+    place = f"{place}.{expect.column}"
     yield from _words(flow, place, expect)
-    said = (expect.at_least, expect.at_most, expect.matches)
-    is_said = any(value is not None for value in said)
-    if not (is_said or expect.not_null or expect.unique or expect.one_of):
-        yield flow.problem_at(
-            place, "nothing is expected", "say `not_null`, `unique`, `at_least`, …"
-        )
-    yield from _pattern(flow, f"{place}.matches", expect.matches, of)
-    yield from _bounds(flow, place, expect, of)
-
-
-def _pattern(flow: FlowAsset, place: str, pattern: str | None, of: ItemType) -> Problems:
-    if pattern is None:
-        return
-    if of != STRING:
-        message = f"only text matches a pattern, and the column is {of}"
-        yield flow.problem_at(place, message, "leave `matches` out, or say it of a column of text")
-    try:
-        re.compile(pattern)
-    except (re.error, TypeError) as problem:
-        message = f"{pattern!r} is no regular expression: {problem}"
-        yield flow.problem_at(place, message, "write one of Python's, such as `[a-z]+`")
-
-
-def _bounds(flow: FlowAsset, place: str, expect: Expect, of: ItemType) -> Problems:
-    named = {"at_least": expect.at_least, "at_most": expect.at_most}
-    bounds = {name: value for name, value in named.items() if value is not None}
-    misfit = False
-    for name, value in (*bounds.items(), *(("one_of", value) for value in expect.one_of)):
-        if not any(is_of(of) and takes(value) for is_of, takes, _ in _FITTING):
-            misfit = True
-            message = f"{value!r} cannot be compared with a column of type {of}"
-            of_type = [example for is_of, _, example in _FITTING if is_of(of)]
-            cure = f"write {of_type[0]}" if of_type else "columns of this type have no bounds"
-            yield flow.problem_at(f"{place}.{name}", message, cure)
-    if not misfit and len(bounds) == 2 and named["at_least"] > named["at_most"]:  # type: ignore[operator]
-        yield flow.problem_at(
-            f"{place}.at_least",
-            f"no value is at least {expect.at_least} and at most {expect.at_most}",
-            "leave one of the two out, or exchange them",
-        )
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
-
-
-_FITTING: tuple[tuple[Callable[[ItemType], bool], Callable[[Any], bool], str], ...] = (
-    (is_integer, lambda v: _is_number(v) and not math.isnan(v), "a number, such as 0"),
-    (
-        lambda of: isinstance(of, DecimalType) or str(of) in ("float", "double"),
-        lambda v: _is_number(v) and not math.isnan(v),
-        "a number, such as 0",
-    ),
-    (
-        lambda of: of == DATE,
-        lambda v: isinstance(v, date) and not isinstance(v, datetime),
-        "a date, such as `date(2026, 1, 1)`",
-    ),
-    (
-        lambda of: of in (TIMESTAMP, TIMESTAMP_NTZ),
-        lambda v: isinstance(v, datetime),
-        "a time, such as `datetime(2026, 1, 1)`",
-    ),
-    (lambda of: of == STRING, lambda v: isinstance(v, str), "a text"),
-    (lambda of: str(of) == "boolean", lambda v: isinstance(v, bool), "True or False"),
-)
-"""Of which types a value is compared with which columns, and what to write instead."""
+    for part, said, cure in expected_problems(
+        expect, columns[expect.column], in_yaml=bool(flow.places)
+    ):
+        yield flow.problem_at(f"{place}.{part}" if part else place, said, cure)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -111,6 +112,10 @@ def _calendar(ticks: Ticks) -> Calendar:
     return scheduled(Calendar(ticks.start, ticks.every, ticks.end, ticks.zone, ticks.delay))
 
 
+Bound = float | int | Decimal | date | str | None
+"""A value that those of a column are compared with, read by the column's type."""
+
+
 @dataclass(frozen=True, slots=True)
 class Expect:
     """What must hold of a column of an output in every tick; a broken one stops the tick before it
@@ -120,8 +125,8 @@ class Expect:
     column: str
     not_null: bool = False
     unique: bool = False
-    at_least: float | int | date | None = None
-    at_most: float | int | date | None = None
+    at_least: Bound = None
+    at_most: Bound = None
     one_of: tuple[Any, ...] = ()
     matches: str | None = None
     severity: Literal["error", "warn"] = "error"

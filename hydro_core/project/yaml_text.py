@@ -1,11 +1,15 @@
 """YAML as values that know their place in the file, for what people write by hand.
 
 Keys that come twice are refused, which YAML's own readers let pass, and so are aliases that stand
-for more than anybody writes. Everything that is wrong is collected, so that it is told at once.
+for more than anybody writes, and tags, which are names of types. Everything that is wrong is
+collected, so that it is told at once.
+
+A number keeps its digits: the type that is declared for it may hold more than a double does.
 """
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,6 +23,7 @@ from hydro_core.functions.failed_call import shortened
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.machine.wrong_path import why_not
 from hydro_core.settings import MOST_ALIASED
+from hydro_core.types.containers import WrittenFloat
 
 
 def is_within_project(file: Path, folder: Path) -> bool:
@@ -38,12 +43,27 @@ def _is_below(file: Path, folder: Path) -> bool:
     return Path(os.path.realpath(file)).is_relative_to(os.path.realpath(folder))
 
 
+_OWN = "tag:yaml.org,2002:"
+_TAGS: Mapping[type[yaml.Node], frozenset[str]] = {
+    yaml.MappingNode: frozenset({f"{_OWN}map"}),
+    yaml.SequenceNode: frozenset({f"{_OWN}seq"}),
+    yaml.ScalarNode: frozenset(
+        f"{_OWN}{name}"
+        for name in (
+            *("binary", "bool", "float", "int", "merge"),
+            *("null", "str", "timestamp", "value"),
+        )
+    ),
+}
+"""The tags of YAML that a value may have, or has by how it is written."""
+
 _YAML = "YAML has `name: value` a line, lists as `[a, b]`, and texts with signs in quotes"
 
 _MOST_SHOWN = 60
 """Values of several parts are shown up to this length, and said to be such beyond."""
-_MOST_BITS = 1024
-"""No number that is meant has more; what has thousands of digits cannot be shown."""
+_MOST_BITS = 1023
+"""No number that is meant has more; what has thousands of digits cannot be shown, and no double is
+as large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +195,7 @@ class Document:
         return made
 
     def _value(self, node: yaml.Node) -> YamlValue:
+        _refuse_tag(node)
         if isinstance(node, yaml.MappingNode):
             return YamlValue(dict(self._entries(node)), self._of(node))
         if isinstance(node, yaml.SequenceNode):
@@ -185,6 +206,7 @@ class Document:
         seen = set()
         for key, inner in node.value:
             # A name is what is written: YAML reads `on` and `1` as something else.
+            _refuse_tag(key)
             name = key.value if isinstance(key, yaml.ScalarNode) else ""
             if not isinstance(key, yaml.ScalarNode):
                 self.wrong(YamlValue(None, self._of(key)), "a name is a text", "write a word")
@@ -223,13 +245,24 @@ def value_of(text: str) -> Any:
 
 
 def _plain(node: yaml.Node) -> Any:
+    _refuse_tag(node)
     match node:
         case yaml.MappingNode():
+            if not all(isinstance(key, yaml.ScalarNode) for key, _ in node.value):
+                raise yaml.MarkedYAMLError(None, None, "a name is a text", node.start_mark)
             return {_plain(key): _plain(value) for key, value in node.value}
         case yaml.SequenceNode():
             return [_plain(inner) for inner in node.value]
         case _:
             return _scalar(node)
+
+
+def _refuse_tag(node: yaml.Node) -> None:
+    """Refuses a tag that no value here is of; YAML's own readers let none pass, either."""
+    known = _TAGS.get(type(node), _TAGS[yaml.ScalarNode])
+    if node.tag not in known:
+        what = f"the tag `{shortened(node.tag)}` means nothing here"
+        raise yaml.MarkedYAMLError(None, None, what, node.start_mark)
 
 
 def _refuse_many(top: yaml.Node) -> None:
@@ -275,9 +308,19 @@ def _scalar(node: yaml.Node) -> Any:
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:
         what = f"a number of more than {_MOST_BITS:,} bits"
         raise yaml.MarkedYAMLError(None, None, what, node.start_mark)
+    if isinstance(value, float):
+        return _with_digits(value, node.value.replace("_", ""))
     if isinstance(value, str) and "\0" in value:
         raise yaml.MarkedYAMLError(None, None, "a text with a NUL in it", node.start_mark)
     return value
+
+
+def _with_digits(value: float, text: str) -> float:
+    """The number with its digits; one of base 60, an infinity or a NaN is as it is."""
+    try:
+        return WrittenFloat(text) if math.isfinite(value) else value
+    except ValueError:
+        return value
 
 
 def _shown(value: YamlValue) -> str:
@@ -288,6 +331,11 @@ def _shown(value: YamlValue) -> str:
     return (
         f"`{text.strip()}`" if len(text) <= _MOST_SHOWN and text.count("\n") == 1 else _kind(value)
     )
+
+
+yaml.SafeDumper.add_representer(
+    WrittenFloat, lambda to, number: to.represent_scalar(f"{_OWN}float", repr(number))
+)
 
 
 def _kind(value: YamlValue) -> str:

@@ -1,4 +1,4 @@
-"""Tuples and rows as Python values.
+"""Tuples, rows and written numbers as Python values.
 
 Inside a function a `Struct` is a Python tuple and a `RowItem` a Python dict: they compare, hash and
 unpack as these do.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 _POSITION = re.compile(r"_([1-9][0-9]*)")
 
@@ -21,6 +21,27 @@ class ValueProblem(Exception):  # noqa: N818 - it becomes a Diagnostic, it is no
 def no_item(value: object) -> ValueProblem:
     """What is wrong with a value that is not an item of any type."""
     return ValueProblem(f"{describe(value)} is not an item")
+
+
+class WrittenFloat(float):
+    """A float with the digits that were written, for a declared type that holds more of them.
+
+    >>> WrittenFloat("12345678901234567.89")
+    12345678901234567.89
+    """
+
+    _digits: str
+
+    def __new__(cls, digits: str) -> Self:
+        number = super().__new__(cls, digits)
+        number._digits = digits
+        return number
+
+    def __reduce__(self) -> tuple[type, tuple[str]]:
+        return WrittenFloat, (self._digits,)
+
+    def __repr__(self) -> str:
+        return self._digits
 
 
 class Struct(tuple[Any, ...]):
@@ -76,7 +97,7 @@ class RowItem(dict[str, Any]):
 
 
 _SHOWN = frozenset({bool, int, float, str, bytes, Decimal, date, datetime, tuple, list, dict})
-_SHOWN |= {Struct, RowItem}
+_SHOWN |= {Struct, RowItem, WrittenFloat}
 
 
 def describe(value: Any, limit: int = 60) -> str:

@@ -3,48 +3,28 @@
 Several ticks can be judged together: the laws hold of a range as they hold of a tick, and what is
 expected of an output is expected of its rows, or of those of one tick.
 
-Rows that are too many to be held at once are judged piece by piece, and the verdicts are added up.
-Whether a column is unique shows in no piece: executors tell which values stand there more than
-once, and how often; of these some are judged, so that what a verdict says of them is said as of few
-rows.
+What breaks a check of an output is counted first (`expected`): of all rows at once, or piece by
+piece where they are too many to be held.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hydro_core.project.flow_asset import Expect, FlowAsset
+from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.store.outputs.shown_ticks import shown_within
 
+from .expected import counted
 from .facts import committed_facts, kept, state_facts
-from .suites import (
-    ROWS,
-    TICK,
-    Verdict,
-    added_up,
-    as_frame,
-    check_name,
-    declared_checks,
-    in_words,
-    laws_frame,
-    laws_suite,
-    output_suite,
-    validate,
-    validate_rows,
-)
+from .suites import TICK, Verdict, judge_counts, laws_frame, laws_suite, validate_rows
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from hydro_core.spark.pipeline.pipeline import Pipeline
     from hydro_core.spark.pipeline.prepared import Prepared
     from hydro_core.spark.store.delta.write import WrittenRows
-
-    from .library import gx
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,70 +70,5 @@ def _judge_output(
     flow: FlowAsset, output: str, shown: WrittenRows, pipeline: Pipeline
 ) -> list[tuple[str, Verdict]]:
     expected = flow.expect.get(output, ())
-    suite_of = partial(output_suite, flow.name, output)
-    if shown.table is None:
-        found = validate_in_pieces(suite_of, expected, shown, lambda: pipeline.spark)
-    else:
-        columns = dict.fromkeys((TICK, *(expect.column for expect in expected)))
-        there = [column for column in columns if column in shown.columns]
-        found = validate(suite_of(expected), as_frame(shown.table.select(there)))
-    return [(output, verdict) for verdict in found]
-
-
-_REPEATED = 5
-"""So many of the values that stand there more than once are judged, and quoted."""
-
-SuiteOf = Callable[[Sequence[Expect]], "gx.ExpectationSuite"]
-
-
-def validate_in_pieces(
-    suite_of: SuiteOf,
-    expected: Sequence[Expect],
-    shown: WrittenRows,
-    session: Callable[[], Any],
-) -> tuple[Verdict, ...]:
-    """The verdicts on rows that executors wrote; `session` gives the Spark that did."""
-    says, found = declared_checks(expected), dict[str, Verdict]()
-    columns = dict.fromkeys((TICK, *(expect.column for expect in expected)))
-    there = [column for column in columns if column in shown.columns]
-    suite = suite_of([replace(expect, unique=False) for expect in expected])
-    for piece in shown.pieces(there):
-        for verdict in validate(suite, as_frame(piece)):
-            before, known = found.get(verdict.check), says[verdict.check]
-            found[verdict.check] = verdict if before is None else added_up(before, verdict, known)
-    for expect in expected:
-        if expect.unique:
-            name = check_name("unique", expect.column)
-            one = suite_of([Expect(expect.column, unique=True, severity=expect.severity)])
-            found[name] = _unique(one, expect.column, shown, session, says[name])
-    return tuple(found[name] for name in says if name in found)
-
-
-def _unique(
-    suite: gx.ExpectationSuite,
-    column: str,
-    shown: WrittenRows,
-    session: Callable[[], Any],
-    says: str,
-) -> Verdict:
-    if column not in shown.columns:
-        (verdict,) = validate(suite, _frame({TICK: []}))
-        return verdict
-    from hydro_core.spark.store.outputs.repeated_values import repeated
-
-    told = repeated(shown.frame(session()), TICK, column, _REPEATED)
-    some = [one for one in told.some for _ in range(2)]
-    frame = _frame({TICK: [tick for tick, _ in some], column: [value for _, value in some]})
-    (verdict,) = validate(suite, frame)
-    counts = {"element_count": shown.rows, "unexpected_count": told.rows}
-    seen: Mapping[str, Any] = {**verdict.seen, **counts}
-    if ROWS in seen:
-        # Each stands there twice.
-        seen = {**seen, ROWS: list({str(row): row for row in seen[ROWS]}.values())}
-    return replace(verdict, seen=dict(seen), says=in_words(says, seen, passed=verdict.passed))
-
-
-def _frame(columns: Mapping[str, list[Any]]) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame(columns)
+    facts = counted(expected, shown, lambda: pipeline.spark)
+    return [(output, verdict) for verdict in judge_counts(flow.name, output, expected, facts)]

@@ -3,21 +3,23 @@ outputs; and running them on the rows of a tick: Great Expectations' own results
 
 A law speaks of facts, one row per state table, that a tick gathers in one pass over what it wrote:
 how many rows there were, came and are, and the sums of their hashes. Bags are equal when both
-agree, up to a collision of hash sums.
+agree, up to a collision of hash sums. What is expected of an output speaks of counts: so many rows
+break a check. Both are counted exactly before they are judged, as no frame holds all values as the
+language has them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
 
 from hydro_core.project.flow_asset import Expect
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
 
     from .library import ValidationResult, gx
 
@@ -54,6 +56,8 @@ class Law:
     says: str
 
 
+Kind = Literal["not_null", "unique", "between", "one_of", "matches"]
+"""What can be expected of a column."""
 TICK = "tick"
 """The column of an output that tells its ticks; each is judged by itself where that matters."""
 PERSIST = "persist_is_old_plus_new"
@@ -112,14 +116,45 @@ def laws_suite(flow: str) -> gx.ExpectationSuite:
     )
 
 
-def output_suite(flow: str, output: str, expected: Iterable[Expect]) -> gx.ExpectationSuite:
-    """The suite of what the author expects of `output`, over the rows that one tick adds to it."""
-    from .library import gx
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One kind of what is expected of one column."""
 
-    return gx.ExpectationSuite(
-        name=f"{flow}.{output}",
-        expectations=[e for expect in expected for e in _expectations(expect)],
-    )
+    name: str
+    kind: Kind
+    expect: Expect
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckFacts:
+    """How many rows were judged by a check, how many break it, and some of these, as texts; or why
+    it cannot be judged.
+    """
+
+    rows: int = 0
+    broken: int = 0
+    some: tuple[Mapping[str, str], ...] = ()
+    problem: str = ""
+
+    def and_of(self, other: CheckFacts) -> CheckFacts:
+        """The facts of these rows and others."""
+        some = (*self.some, *other.some)[:MOST_ROWS]
+        return CheckFacts(self.rows + other.rows, self.broken + other.broken, some)
+
+
+def checks_of_columns(expected: Iterable[Expect]) -> list[Check]:
+    """The checks that are expected, each with a name of its own: the second of a kind and a column
+    is counted.
+    """
+    counts, found = Counter[str](), []
+    for expect in expected:
+        for kind, says in _kinds(expect).items():
+            name = f"{expect.column}_{kind}"
+            counts[name] += 1
+            number = f"_{counts[name]}" if counts[name] > 1 else ""
+            found.append(Check(f"{name}{number}", kind, expect, says))
+    return found
 
 
 def declared_checks(expected: Iterable[Expect]) -> dict[str, str]:
@@ -127,21 +162,12 @@ def declared_checks(expected: Iterable[Expect]) -> dict[str, str]:
 
     It needs no Great Expectations, so definitions load without them.
     """
-    return {
-        check_name(kind, expect.column): says
-        for expect in expected
-        for kind, says in _kinds(expect).items()
-    }
+    return {check.name: check.says for check in checks_of_columns(expected)}
 
 
-def check_name(kind: str, column: str) -> str:
-    """The name of the asset check for one kind of expectation on one column."""
-    return f"{column}_{kind}"
-
-
-def _kinds(expect: Expect) -> dict[str, str]:
+def _kinds(expect: Expect) -> dict[Kind, str]:
     """What is expected of a column, in words."""
-    column, kinds = f"`{expect.column}`", {}
+    column, kinds = f"`{expect.column}`", dict[Kind, str]()
     if expect.not_null:
         kinds["not_null"] = f"{column} is never null"
     if expect.unique:
@@ -159,46 +185,26 @@ def _kinds(expect: Expect) -> dict[str, str]:
     return kinds
 
 
-def _expectations(expect: Expect) -> list[Any]:
-    from .library import gxe
+def output_suite(flow: str, output: str, expected: Iterable[Expect]) -> gx.ExpectationSuite:
+    """The suite of what the author expects of `output`: no row of a tick breaks a check."""
+    from .library import gx, gxe
 
-    column = expect.column
-    made: dict[str, Callable[..., Any]] = {
-        "not_null": partial(gxe.ExpectColumnValuesToNotBeNull, column=column),
-        "unique": partial(
-            gxe.ExpectCompoundColumnsToBeUnique,
-            column_list=[TICK, column],
-            ignore_row_if="any_value_is_missing",
-        ),
-        "between": partial(
-            gxe.ExpectColumnValuesToBeBetween,
-            column=column,
-            min_value=expect.at_least,
-            max_value=expect.at_most,
-        ),
-        "one_of": partial(
-            gxe.ExpectColumnValuesToBeInSet, column=column, value_set=list(expect.one_of)
-        ),
-        "matches": partial(
-            gxe.ExpectColumnValuesToMatchRegex, column=column, regex=expect.matches or ""
-        ),
-    }
-    return [
-        made[kind](
-            meta={
-                "check": check_name(kind, column),
-                "says": says,
-                "severity": expect.severity,
-            }
-        )
-        for kind, says in _kinds(expect).items()
-    ]
+    return gx.ExpectationSuite(
+        name=f"{flow}.{output}",
+        expectations=[
+            gxe.ExpectColumnValuesToBeInSet(
+                column=check.name, value_set=[0], meta={"check": check.name, "says": check.says}
+            )
+            for check in checks_of_columns(expected)
+        ],
+    )
 
 
-_SHOWN = 5
-"""How many of the rows that break a check a verdict quotes."""
+_OUTPUT = "output"
 ROWS = "rows that break it"
 """Where a verdict has them in what was seen."""
+MOST_ROWS = 5
+"""So many of the rows that break a check are quoted."""
 
 
 CURE = (
@@ -226,49 +232,37 @@ class Verdict:
         return not self.passed and self.severity == "error"
 
 
-def as_frame(rows: pa.Table) -> pd.DataFrame:
-    """The rows as the library judges them: whole numbers stay whole beside nulls, where pandas
-    would have doubles, of which those beyond 2**53 are not all told apart.
-    """
-    return rows.to_pandas(integer_object_nulls=True)
+def judge_counts(
+    flow: str, output: str, expected: Sequence[Expect], facts: Mapping[str, CheckFacts]
+) -> tuple[Verdict, ...]:
+    """A verdict for each check of an output, by the facts of its name."""
+    import pandas as pd
+
+    # What could not be judged has not passed, and is no number of rows.
+    counts = {name: [-1 if of.problem else of.broken] for name, of in facts.items()}
+    frame = pd.DataFrame({_OUTPUT: [output], **counts})
+    judged = validate_rows(output_suite(flow, output, expected), frame, _OUTPUT).get(output, ())
+    verdicts = {verdict.check: verdict for verdict in judged}
+    return tuple(
+        _verdict(verdicts[check.name], facts[check.name], check.expect.severity)
+        for check in checks_of_columns(expected)
+    )
 
 
-def validate(suite: gx.ExpectationSuite, frame: pd.DataFrame) -> tuple[Verdict, ...]:
-    """Judges `frame` by `suite`: a verdict per check name, in the order of the suite.
-
-    An expectation that cannot be evaluated (a missing column, say) fails its check and says why.
-    """
-    found: dict[str, Verdict] = {}
-    for one, meta in _results(suite, frame):
-        severity = meta.get("severity", "error")
-        passed, seen = bool(one.success), _seen(one, frame)
-        says = in_words(meta["says"], seen, passed=passed)
-        found[meta["check"]] = Verdict(meta["check"], passed, says, seen, severity)
-    return tuple(found.values())
-
-
-def in_words(says: str, seen: Mapping[str, Any], *, passed: bool) -> str:
-    """What a verdict says, by what is expected and what was seen: also which rows break it."""
-    if passed:
-        return says
-    if not seen.get(ROWS):
-        return f"{says}; {seen['problem']}" if "problem" in seen else says
-    named = ", ".join(f"{name} {value}" for name, value in seen[ROWS][0].items())
-    of = f"{seen['unexpected_count']:,} of {seen['element_count']:,} row(s)"
-    return f"{says}; {of} are otherwise, such as {named}"
-
-
-def added_up(first: Verdict, second: Verdict, says: str) -> Verdict:
-    """The verdict on rows of which a part was judged before another; `says` is what is expected."""
-    passed = first.passed and second.passed
-    seen = {**first.seen, **second.seen}
-    for name in ("element_count", "unexpected_count"):
-        if name in first.seen and name in second.seen:
-            seen[name] = first.seen[name] + second.seen[name]
-    rows = [*first.seen.get(ROWS, ()), *second.seen.get(ROWS, ())]
-    if rows:
-        seen[ROWS] = rows[:_SHOWN]
-    return Verdict(first.check, passed, in_words(says, seen, passed=passed), seen, first.severity)
+def _verdict(verdict: Verdict, facts: CheckFacts, severity: str) -> Verdict:
+    """The verdict, with what was seen of the rows."""
+    if facts.problem:
+        says = verdict.says if verdict.passed else f"{verdict.says}; {facts.problem}"
+        return replace(verdict, says=says, seen={"problem": facts.problem}, severity=severity)
+    seen: dict[str, Any] = {"element_count": facts.rows, "unexpected_count": facts.broken}
+    if facts.some:
+        seen[ROWS] = [dict(row) for row in facts.some]
+    says = verdict.says
+    if not verdict.passed:
+        named = ", ".join(f"{name} {value}" for name, value in facts.some[0].items())
+        of = f"{facts.broken:,} of {facts.rows:,} row(s)"
+        says = f"{says}; {of} are otherwise, such as {named}"
+    return replace(verdict, says=says, seen=seen, severity=severity)
 
 
 def validate_rows(
@@ -281,7 +275,7 @@ def validate_rows(
         return {}
     found: dict[str, dict[str, Verdict]] = {name: {} for name in frame[subject]}
     facts = {row[subject]: row for row in frame.to_dict("records")}
-    for one, meta in _results(suite, frame, index=subject):
+    for one, meta in _results(suite, frame, subject):
         broken = {
             row[subject]: row for row in (one.result or {}).get("unexpected_index_list") or ()
         }
@@ -296,13 +290,11 @@ def validate_rows(
 
 
 def _results(
-    suite: gx.ExpectationSuite, frame: pd.DataFrame, index: str | None = None
+    suite: gx.ExpectationSuite, frame: pd.DataFrame, index: str
 ) -> Iterator[tuple[ValidationResult, dict[str, str]]]:
     if not suite.expectations:
         return
-    form: Any = "SUMMARY"
-    if index:
-        form = {"result_format": "COMPLETE", "unexpected_index_column_names": [index]}
+    form = {"result_format": "COMPLETE", "unexpected_index_column_names": [index]}
     batch = _batch_definition().get_batch({"dataframe": frame})
     for one in batch.validate(suite, result_format=form).results:
         yield one, one.expectation_config.meta or {}
@@ -313,23 +305,6 @@ def _compared(one: ValidationResult, row: Mapping[Hashable, Any]) -> dict[str, A
     config = one.expectation_config
     names = [v for key, v in config.kwargs.items() if "column" in key] if config else []
     return {name: row[name] for name in (*names, "problem") if name in row}
-
-
-def _seen(one: ValidationResult, frame: pd.DataFrame) -> dict[str, Any]:
-    problem = _error(one)
-    if problem is not None:
-        return {"problem": problem}
-    result = one.result or {}
-    seen = {k: result[k] for k in ("element_count", "unexpected_count") if k in result}
-    places = result.get("partial_unexpected_index_list")
-    if places:
-        # Which tick it is, is said beside.
-        rows = frame.loc[places[:_SHOWN]].drop(columns=TICK, errors="ignore").to_dict("records")
-        seen[ROWS] = [
-            {str(n): "null" if value is None else str(value) for n, value in row.items()}
-            for row in rows
-        ]
-    return seen
 
 
 def _error(one: ValidationResult) -> str | None:

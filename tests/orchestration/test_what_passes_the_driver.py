@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +27,9 @@ from hydro_core.spark.store.outputs import net_changes, published
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.types.ddl import parse_ddl
 from hydrotick.quality import changed
+from hydrotick.quality.expected import counted
 from hydrotick.quality.facts import measure
-from hydrotick.quality.judge import validate_in_pieces
-from hydrotick.quality.suites import ROWS, Verdict, output_suite, validate
+from hydrotick.quality.suites import ROWS, Verdict, judge_counts
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.late import SCHEMA, Late
 
@@ -173,7 +172,7 @@ def test_verdicts_of_pieces_are_those_of_the_whole(
     pq.write_table(table, tmp_path / "rows.parquet")
     files = (tmp_path / "rows.parquet",) if rows else ()
     shown = WrittenRows(spec, len(rows), None, files)
-    suite_of = partial(output_suite, "flow", "out")
-    found = validate_in_pieces(suite_of, EXPECTED, shown, lambda: spark)
-    names = ["tick", "user", "total"]
-    assert essence(found) == essence(validate(suite_of(EXPECTED), table.select(names).to_pandas()))
+    whole = replace(shown, table=table)
+    found = [counted(EXPECTED, of, lambda: spark) for of in (shown, whole)]
+    in_pieces, at_once = (essence(judge_counts("flow", "out", EXPECTED, of)) for of in found)
+    assert in_pieces == at_once

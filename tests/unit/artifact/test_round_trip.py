@@ -18,7 +18,7 @@ import pytest
 from hydro_core import Flow
 from hydro_core.analysis.identity import functions_in
 from hydro_core.artifact.deployment import Deployment, Validated
-from hydro_core.artifact.files import name_of, numbers, read, write
+from hydro_core.artifact.files import name_at, name_of, numbers, read, unread, write
 from hydro_core.artifact.functions import ReferenceCall
 from hydro_core.artifact.make import DeploymentMetadata, deployment_of
 from hydro_core.artifact.values import read_value, write_value
@@ -152,6 +152,18 @@ def test_another_format_is_refused(
     file.write_text(json.dumps(about))
     with refused(DataError, "state"):
         read(tmp_path, 1)
+
+
+@pytest.mark.parametrize(
+    "text", ["[]", "{}", "null", '"a"', '{"format": "7"}', '{"format": 7, "in": []}', "[" * 9]
+)
+def test_what_is_no_deployment_is_refused(text: str, tmp_path: Path) -> None:
+    _deployed(compile_text(JOINED), tmp_path)
+    (tmp_path / "deployments" / "1" / "deployment.json").write_text(text)
+    with pytest.raises(DataError, match=r"deployment 1 in .* cannot be read"):
+        read(tmp_path, 1)
+    assert name_at(tmp_path, 1) is None
+    assert "cannot be read" in unread(tmp_path, 1)
 
 
 def test_a_changed_file_is_refused(tmp_path: Path, refused: Refused) -> None:

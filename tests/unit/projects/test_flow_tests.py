@@ -58,6 +58,25 @@ def test_rows_are_read_by_their_types_and_bags_have_no_order(
     assert "1 passed" in capsys.readouterr().out
 
 
+PAID = """
+digits:
+  ticks:
+  - in: {payments: [{user: ann, paid: 12345678901234567.89}, {user: bob, paid: 0x10}]}
+    out: {paid: [{user: ann, paid: 12345678901234567.89}]}
+"""
+
+
+def test_numbers_are_read_by_the_declared_type(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Through a double it was 12345678901234568.00, on both sides."""
+    program = 'payments = source("user string, paid decimal(38,2)")\npayments -> {} -> paid\n'
+    (folder / "totals.hydro").write_text(program.format('filter(lambda p: p.user == "ann")'))
+    assert outcome(folder, PAID) == 0, capsys.readouterr().out
+    assert outcome(folder, PAID.replace("ann, paid: 12345678901234567.89}]", "x}]")) == 1
+    assert "12345678901234567.89" in capsys.readouterr().out
+
+
 @pytest.mark.spark
 def test_on_spark(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert outcome(folder, SOUND, "--engine", "spark") == 0, capsys.readouterr().out

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
+import pickle
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +18,9 @@ from hydro_core.errors import ProgramError
 from hydro_core.project.asset_yaml import flow_of_yaml
 from hydro_core.project.discover import found_in
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.project.yaml_text import Document
+from hydro_core.project.yaml_text import Document, value_of
+from hydro_core.types.ddl import parse_ddl
+from hydro_core.types.json import from_json
 from hydrotick.flow_tests.judge import tests_in as written_in
 from hydrotick.project.settings_file import settings_in
 from tests.support.refused import Refused
@@ -46,7 +51,15 @@ WRONG_YAML = {
     "no float": ("program: !!float ''", "no YAML"),
     "no int": ("program: !!int ''", "no YAML"),
     "no time": ("program: !!timestamp x", "no YAML"),
-    "an object": ("program: !!python/object/apply:os.getpid []", "missing"),
+    "an object": ("program: !!python/object/apply:os.getpid []", "means nothing here"),
+    "an object with names": ("program: !!python/object:os.x {a: 1}", "means nothing here"),
+    "a tag of a scalar": ("program: !secret x", "the tag `!secret` means nothing here"),
+    "a tag of names": ("params: !secret {a: 1}", "the tag `!secret` means nothing here"),
+    "a tag of a list": ("owners: !secret [a]", "the tag `!secret` means nothing here"),
+    "a tag of a name": ("!secret program: x", "the tag `!secret` means nothing here"),
+    "a tag of all": ("!secret\nprogram: x", "the tag `!secret` means nothing here"),
+    "a tag within": ("expect: {t: [!secret {column: a}]}", "the tag `!secret` means nothing"),
+    "a set": ("owners: !!set {a, b}", "means nothing here"),
     "twice": ("program: a.hydro\nprogram: b.hydro", "said twice"),
     "a list": ("[1, 2]", "a list"),
     "a scalar": ("hello", "the text 'hello'"),
@@ -112,6 +125,39 @@ def test_so_are_wrong_tests(tmp_path: Path, name: str, refused: Refused) -> None
     flows = [flow_of_yaml(folder / "asset.yaml")]
     with soon(), refused(ProgramError, "config"):
         written_in(folder / "tests.yaml", flows)
+
+
+@pytest.mark.parametrize("text", ["!secret 1", "[!secret x]", "{a: !!set {b}}", "{[1]: 2}", "!x"])
+def test_so_are_values_of_a_command(text: str) -> None:
+    with pytest.raises(ValueError, match=r"means nothing here|a name is a text"):
+        value_of(text)
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("12345678901234567.89", "12345678901234567.89"),
+        ("-1_000.50", "-1000.50"),
+        (".5", "0.5"),
+        ("1.5e+3", "1500"),
+        ("+0.1", "0.1"),
+    ],
+)
+def test_numbers_keep_their_digits(written: str, meant: str) -> None:
+    found = value_of(written)
+    assert isinstance(found, float)
+    assert found == float(meant)
+    assert Decimal(repr(found)) == Decimal(meant)
+    assert pickle.loads(pickle.dumps(found)).__repr__() == repr(found)
+    assert from_json(found, parse_ddl("decimal(38,2)")) == Decimal(meant)
+    assert type(from_json(found, parse_ddl("double"))) is float
+
+
+def test_other_numbers_are_what_yaml_says() -> None:
+    written = "[1e3, 0x10, 1_000, 0b11, 010, 1:30, .inf, -.inf, 1:30.5, .nan]"
+    *found, nan = value_of(written)
+    assert found == ["1e3", 16, 1000, 3, 8, 90, math.inf, -math.inf, 90.5]
+    assert math.isnan(nan)
 
 
 def test_anchors_are_for_what_is_said_twice(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ class Repeated:
 
 
 def repeated(rows: DataFrame, tick: str, column: str, most: int) -> Repeated:
-    """The values of a column that stand in several rows of one tick; nulls and NaN are none.
+    """The values of a column that stand in several rows of one tick; nulls are none.
 
     Args:
         rows: the rows of an output.
@@ -34,8 +34,6 @@ def repeated(rows: DataFrame, tick: str, column: str, most: int) -> Repeated:
     """
     named = F.col(quoted(column))
     known = rows.where(named.isNotNull())
-    if dict(rows.dtypes)[column] in ("double", "float"):
-        known = known.where(~F.isnan(named))
     counted = known.groupBy(F.col(quoted(tick)), named).agg(F.count(F.lit(1)).alias(_COUNT))
     several = counted.where(F.col(_COUNT) > 1)
     found = several.agg(F.sum(_COUNT)).collect()[0][0] or 0
