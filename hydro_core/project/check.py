@@ -268,7 +268,4 @@ def _expect(flow: FlowAsset, output: str, expect: Expect, item: ItemType) -> Pro
         return
     place = f"{place}.{expect.column}"
     yield from _words(flow, place, expect)
-    for part, said, cure in expected_problems(
-        expect, columns[expect.column], in_yaml=bool(flow.places)
-    ):
-        yield flow.problem_at(f"{place}.{part}" if part else place, said, cure)
+    yield from expected_problems(flow, place, expect, columns[expect.column])

@@ -14,7 +14,8 @@ from datetime import date
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from typing import Any
 
-from hydro_core.project.flow_asset import Expect
+from hydro_core.errors import Diagnostic
+from hydro_core.project.flow_asset import Expect, FlowAsset
 from hydro_core.types.item import (
     BOOLEAN,
     DATE,
@@ -109,31 +110,35 @@ def value_text(value: Any) -> str:
 
 
 def expected_problems(
-    expect: Expect, of: ItemType, *, in_yaml: bool
-) -> Iterator[tuple[str, str, str]]:
-    """What is wrong with what is expected of a column of the type: of which part, what, a cure."""
+    flow: FlowAsset, place: str, expect: Expect, of: ItemType
+) -> Iterator[Diagnostic]:
+    """What is wrong with what a flow expects of a column of the type."""
     said = (expect.at_least, expect.at_most, expect.matches)
     is_said = any(value is not None for value in said)
     if not (is_said or expect.not_null or expect.unique or expect.one_of):
-        yield "", "nothing is expected", "say `not_null`, `unique`, `at_least`, …"
-    yield from _pattern(expect.matches, of)
-    yield from _bounds(expect, of, in_yaml=in_yaml)
+        yield flow.problem_at(
+            place, "nothing is expected", "say `not_null`, `unique`, `at_least`, …"
+        )
+    yield from _pattern(flow, f"{place}.matches", expect.matches, of)
+    yield from _bounds(flow, place, expect, of)
 
 
-def _pattern(pattern: str | None, of: ItemType) -> Iterator[tuple[str, str, str]]:
+def _pattern(
+    flow: FlowAsset, place: str, pattern: str | None, of: ItemType
+) -> Iterator[Diagnostic]:
     if pattern is None:
         return
     if of != STRING:
         message = f"only text matches a pattern, and the column is {of}"
-        yield "matches", message, "leave `matches` out, or say it of a column of text"
+        yield flow.problem_at(place, message, "leave `matches` out, or say it of a column of text")
     try:
         re.compile(pattern)
     except (re.error, TypeError) as problem:
         message = f"{pattern!r} is no regular expression: {problem}"
-        yield "matches", message, "write one of Python's, such as `[a-z]+`"
+        yield flow.problem_at(place, message, "write one of Python's, such as `[a-z]+`")
 
 
-def _bounds(expect: Expect, of: ItemType, *, in_yaml: bool) -> Iterator[tuple[str, str, str]]:
+def _bounds(flow: FlowAsset, place: str, expect: Expect, of: ItemType) -> Iterator[Diagnostic]:
     wanted: list[tuple[str, Any, Callable[[Any, ItemType], Any]]] = [
         *([("at_least", expect.at_least, at_least)] if expect.at_least is not None else []),
         *([("at_most", expect.at_most, at_most)] if expect.at_most is not None else []),
@@ -146,18 +151,17 @@ def _bounds(expect: Expect, of: ItemType, *, in_yaml: bool) -> Iterator[tuple[st
                 raise unfit(value, of)
             read[name] = reading(value, of)
         except ValueProblem:
-            yield name, _misfit(value, of, in_yaml=in_yaml), _cure(value, of, in_yaml=in_yaml)
+            text = value_text(value) if flow.places else repr(value)
+            is_long = type(value) is int and is_integer(of)
+            why = ", as it is beyond 64 bits" if is_long else ""
+            message = f"{text} cannot be compared with a column of type {of}{why}"
+            cure = _cure(value, of, in_yaml=bool(flow.places))
+            yield flow.problem_at(f"{place}.{name}", message, cure)
     both = [sort_key(read[name]) for name in ("at_least", "at_most") if name in read]
     if len(both) == 2 and both[0] > both[1]:
         message = f"no value is at least {expect.at_least} and at most {expect.at_most}"
-        yield "at_least", message, "leave one of the two out, or exchange them"
-
-
-def _misfit(value: Any, of: ItemType, *, in_yaml: bool) -> str:
-    text = value_text(value) if in_yaml else repr(value)
-    is_long = type(value) is int and is_integer(of)
-    why = ", as it is beyond 64 bits" if is_long else ""
-    return f"{text} cannot be compared with a column of type {of}{why}"
+        cure = "leave one of the two out, or exchange them"
+        yield flow.problem_at(f"{place}.at_least", message, cure)
 
 
 def _cure(value: Any, of: ItemType, *, in_yaml: bool) -> str:

@@ -23,7 +23,7 @@ from hydro_core.catalog.forms import Form
 from hydro_core.files import parquet
 from hydro_core.plan.kinds import Kind
 from hydro_core.project.expected import expected_problems
-from hydro_core.project.flow_asset import Expect
+from hydro_core.project.flow_asset import Expect, FlowAsset, Ticks
 from hydro_core.project.yaml_text import value_of
 from hydro_core.spark.store.delta.write import WrittenRows
 from hydro_core.spark.store.schema import TableSpec
@@ -100,8 +100,11 @@ def expectations(of: str, column: str) -> list[Expect]:
         found += [Expect(column, one_of=(NAN, 0)), Expect(column, at_least=0.1, at_most=INF)]
     if of == "string":
         found += [Expect(column, matches=pattern) for pattern in ("^a", "a.b", "a$", "")]
-    item = parse_ddl(of)
-    return [e for e in found if not list(expected_problems(e, item, in_yaml=True))]
+    item, flow = (
+        parse_ddl(of),
+        FlowAsset(name="flow", program="a.hydro", ticks=Ticks(datetime(2026, 1, 1)), inputs={}),
+    )
+    return [e for e in found if not list(expected_problems(flow, "expect", e, item))]
 
 
 def breaks(expect: Expect, kind: str, of: ItemType) -> Callable[[Any, int], bool]:

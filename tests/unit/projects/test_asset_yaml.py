@@ -210,6 +210,11 @@ def test_what_is_wrong_by_itself(
         ("expect:\n  totals:\n  - {column: usr}", 5, "the output has no column `usr`"),
         ("expect:\n  totals:\n  - {column: rate, unique: on}\n  - column: user\n    at_least: 3", 8,
          "3 cannot be compared with a column of type string"),
+        (
+            *("expect:\n  totals: [{column: amount, at_least: 18446744073709551616}]", 5),
+            "column of type long, as it is beyond 64 bits",
+        ),
+        ("expect:\n  totals: [{column: amount, one_of: [1.5]}]", 5, "1.5 cannot be compared"),
         ("expect:\n  totals: 3", 5, "is a list, and this is 3"),
         ("expect:\n  totals: [{unique: true}]", 5, "of which column of `totals`?"),
         ("expect:\n  totals: [{column: user, unique: 1}]", 5, "is to be true or false"),
@@ -247,6 +252,28 @@ def test_what_is_wrong_with_the_program_has_its_line_too(
     assert first.span is not None
     assert first.span.line == line
     assert says in first.message
+
+
+@pytest.mark.parametrize(
+    ("of", "said", "message", "cure"),
+    [
+        ("timestamp", "2026-02-03", "2026-02-03 cannot", "a time, such as `2026-02-03T00:00:00Z`"),
+        ("timestamp_ntz", "2026-02-03", "2026-02-03 cannot", "such as `2026-02-03T00:00:00`"),
+        ("date", "2026-02-03T06:00:00Z", "2026-02-03T06:00:00Z cannot", "such as `2026-01-01`"),
+        ("boolean", "1", "1 cannot", "write true or false, such as `true`"),
+        ("double", "yes", "true cannot", "write a number, such as 0"),
+    ],
+)
+@pytest.mark.parametrize("part", ["at_least: {}", "at_most: {}", "one_of: [{}]"])
+def test_help_for_a_bound_is_yaml(
+    file: Path, part: str, of: str, said: str, message: str, cure: str
+) -> None:
+    """A date on a timestamp was answered with `datetime(2026, 1, 1)`."""
+    text = SOUND.replace("day}}", "day}}\nschemas: {payments: 'day " + f"{of}'" + "}")
+    file.with_name("totals.hydro").write_text("payments -> totals\n", encoding="utf-8")
+    (first,) = told(file, f"{text}expect:\n  totals: [{{column: day, {part.format(said)}}}]")
+    assert message in first.message
+    assert cure in first.help
 
 
 def test_all_is_told_at_once(file: Path) -> None:
