@@ -32,7 +32,7 @@ from hydro_core.catalog.properties import Holds
 from hydro_core.catalog.variants import Compares, Meets
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.tree import Const
-from hydro_core.ir.graph import Endpoint, Node
+from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.found_rows import (
     MOST_STEPS,
     ZERO,
@@ -75,11 +75,18 @@ class StoredRows:
         self.joins: JoinsThatDrop | None = None
         """What is asked of rows that are found on the way to others."""
         self._maps = {node.id: map_of(plan.typed, node) for node in plan.graph}
+        self._on_path = set[NodeId]()
+        """The nodes between the stream that a search began with and where it is now."""
 
     def of(self, stream: Endpoint, met: Collection[Lookup], fields: KnownFields) -> FieldSources:
         """The stored rows that have these fields of the rows that lookups find in a stream.
 
         Rows that are new in the range are not among them. None where it is not known, or no field.
+
+        The search ends: it never enters a node of its own path, so that a path has at most as many
+        nodes as the plan. A stream of a cycle, which is made of its own rows, is not known. Neither
+        the lookups nor the fields say that a search is in a cycle: both may change on the way
+        round, and the keys of joins are added to the fields.
         """
         node = self._graph[stream.node]
         if self._kinds[node.id] is Kind.E:
@@ -91,10 +98,15 @@ class StoredRows:
         slot = self.slot(node)
         if slot is not None:
             return {(FoundRows(slot.id, one), fields) for one in met}
-        return united(
+        if node.id in self._on_path:
+            return None
+        self._on_path.add(node.id)
+        found = united(
             None if inner is None else self._of_input(node, i, inner, self.through(node, i, shown))
             for i, inner, shown in self._inside(node, met, fields)
         )
+        self._on_path.remove(node.id)
+        return found
 
     def _of_input(
         self, node: Node, i: int, met: Collection[Lookup], fields: KnownFields

@@ -39,16 +39,24 @@ It runs a job.
 
 def checkpointed(frame: DataFrame) -> tuple[DataFrame, int]:
     """The rows stay with Spark's executors; for data of any size."""
-    kept = _without_constraints(_with_own_columns(frame).localCheckpoint(eager=False))
+    kept = _cut_off(frame)
     _note(kept)
     return kept, kept.count()
 
 
-def _without_constraints(kept: DataFrame) -> DataFrame:
-    """What is checkpointed, of whose columns Spark believes nothing.
+def _cut_off(frame: DataFrame) -> DataFrame:
+    """The frame without the plan behind it; the first job that reads it computes the rows."""
+    return _without_constraints(_with_own_columns(frame).localCheckpoint(eager=False))
 
-    What holds of them may be said of columns of a plan before, which are not there: a union with
-    other rows looks for these, and fails (Spark 4.2).
+
+def _without_constraints(kept: DataFrame) -> DataFrame:
+    """A frame that is checkpointed, of whose columns Spark assumes nothing.
+
+    Spark 4.2 keeps the constraints of the plan before, and renames the columns in them by a map in
+    which a column that is never null is not the same that may be null. The rows of a union have
+    columns that may be null, and its constraints name those of its first part, which may not. These
+    stay as they are, and name columns that do not exist. Whatever derives the constraints of a
+    union with such rows then fails with `key not found: t#12`.
     """
     session = kept.sparkSession
     jvm: Any = session.sparkContext._jvm  # noqa: SLF001 - Spark offers Python no other way
@@ -126,7 +134,7 @@ def collected(frame: DataFrame) -> tuple[DataFrame, int]:
 
 def held(frame: DataFrame) -> DataFrame:
     """The rows for several readers: the job that reads them first computes them."""
-    kept = _with_own_columns(together(frame)).localCheckpoint(eager=False)
+    kept = _cut_off(together(frame))
     for_each_job = _for_each_job.get()
     if for_each_job is not None:
         for_each_job.add(kept, frame)
