@@ -39,6 +39,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     stories.addoption(
         "--told-for", type=float, default=3600, metavar="SECONDS", help="how long the slow one runs"
     )
+    parser.addoption(
+        "--first-seed", type=int, default=1000, help="where random stored programs begin"
+    )
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
