@@ -142,6 +142,22 @@ def reachable(start: Iterable[T], successors: Callable[[T], Iterable[T]]) -> set
     return found
 
 
+def first_inputs(graph: Graph, stream: Endpoint) -> Iterator[Endpoint]:
+    """A stream, then the first input of the node that gives it, then that of the next, and so on.
+
+    The walk ends at a node without inputs, or before a node that it has left: operators of one
+    input may be a cycle, as in `s = filter(f)` and `s -> s`.
+    """
+    left: set[NodeId] = set()
+    while stream.node not in left:
+        left.add(stream.node)
+        yield stream
+        inputs = graph[stream.node].inputs
+        if not inputs:
+            return
+        stream = inputs[0]
+
+
 def behind(graph: Graph | Mapping[NodeId, Node], nodes: Iterable[NodeId]) -> set[NodeId]:
     """The nodes, and all that they are made of."""
     return reachable(nodes, lambda name: (end.node for end in graph[name].inputs))

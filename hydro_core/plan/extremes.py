@@ -23,6 +23,7 @@ from hydro_core.catalog.extremes import (
 )
 from hydro_core.catalog.forms import Form
 from hydro_core.ir.graph import Endpoint, Node
+from hydro_core.ir.walk import first_inputs
 from hydro_core.plan.found_rows import ExtremeRows, Lookup, Lookups
 from hydro_core.plan.origins import NewRowOrigins
 from hydro_core.plan.stored_rows import FieldsOf, KnownFields, keys_of_pairs, united
@@ -66,10 +67,13 @@ class ExtremesRead:
         """The rows of which come all of a stream, who has an extreme, with these fields of its
         items; None where all are not known.
         """
-        node, stored = self._graph[stream.node], self._origins.stored
-        what = with_extremes(node.cls)
-        if what is WithExtremes.PASSES:
-            return self.all_rows(node.inputs[0], stored.through(node, 0, fields))
+        stored = self._origins.stored
+        for passed in first_inputs(self._graph, stream):
+            node = self._graph[passed.node]
+            what = with_extremes(node.cls)
+            if what is not WithExtremes.PASSES:
+                break
+            fields = stored.through(node, 0, fields)
         for i, of in enumerate(node.inputs):
             looked_at = self.of(node, i) if what in GIVE_FEW else None
             if looked_at is None:
@@ -155,16 +159,20 @@ class ExtremesRead:
 
     def _through(self, stream: Endpoint) -> tuple[Node, ShownNames]:
         """What a stream is a projection of, and the names of columns that stay."""
-        node = self._graph[stream.node]
-        if isinstance(node.cls, Projection):
-            of = self._origins.stored.item(node.inputs[0])
-            below, names = self._through(node.inputs[0])
-            columns = of.names if isinstance(of, Row) else ()
-            made = node.cls.columns(node.args, columns)
+        projections: list[tuple[Node, Projection]] = []
+        for below in first_inputs(self._graph, stream):
+            node = self._graph[below.node]
+            if not isinstance(node.cls, Projection):
+                break
+            projections.append((node, node.cls))
+        item = self._origins.stored.item(below)
+        names = {name: name for name in item.names} if isinstance(item, Row) else {}
+        for one, cls in reversed(projections):
+            of = self._origins.stored.item(one.inputs[0])
+            made = cls.columns(one.args, of.names if isinstance(of, Row) else ())
             shown = {c: name for name, c in reversed(list(made.items())) if isinstance(c, str)}
-            return below, {own: shown[n] for own, n in names.items() if n in shown}
-        item = self._origins.stored.item(stream)
-        return node, {name: name for name in item.names} if isinstance(item, Row) else {}
+            names = {own: shown[n] for own, n in names.items() if n in shown}
+        return node, names
 
 
 def _key(result: Node) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from hydro_core.catalog.classes import Distinct, History, Matching, OpClass, pas
 from hydro_core.catalog.spec import Barrier, State
 from hydro_core.catalog.variants import Compares
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
-from hydro_core.ir.walk import same_tick
+from hydro_core.ir.walk import first_inputs, same_tick
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.tick_plan import Component, Execution
 from hydro_core.plan.versions import Key, keeps_key
@@ -66,11 +66,10 @@ def seen_in(x: Node, typed: Typed) -> Endpoint:
 
 def _back(graph: Graph, stream: Endpoint, end: NodeId) -> Iterator[NodeId]:
     """The operators between a stream and `end`, each after the one that reads it."""
-    seen: set[NodeId] = set()
-    while stream.node != end and stream.node not in seen and graph[stream.node].inputs:
-        seen.add(stream.node)
-        yield stream.node
-        stream = graph[stream.node].inputs[0]
+    for passed in first_inputs(graph, stream):
+        if passed.node == end or not graph[passed.node].inputs:
+            return
+        yield passed.node
 
 
 def _is_without_match(cls: OpClass) -> bool:
@@ -83,14 +82,11 @@ def _origin(graph: Graph, stream: Endpoint, key: Key | None) -> Endpoint:
 
     Without a key these are the items.
     """
-    seen: set[NodeId] = set()
-    while stream.node not in seen:
-        node = graph[stream.node]
+    for passed in first_inputs(graph, stream):
+        node, stream = graph[passed.node], passed
         as_sets = passes_on(node.cls) or isinstance(node.cls, Distinct)
         if not (as_sets or (key and keeps_key(node, key))):
             break
-        seen.add(stream.node)
-        stream = node.inputs[0]
     return stream
 
 

@@ -40,6 +40,7 @@ from hydro_core.catalog.forms import Form
 from hydro_core.catalog.spec import Args
 from hydro_core.catalog.variants import Meets
 from hydro_core.ir.graph import Endpoint, Node, NodeId
+from hydro_core.ir.walk import components, predecessors
 from hydro_core.plan.extremes import ExtremesRead
 from hydro_core.plan.found_rows import (
     FoundRows,
@@ -115,9 +116,13 @@ class _Analysis:
         for slot in plan.slots:
             if not self._origins.adds(slot.stream.node) or slot.form is Form.VALUES:
                 self._want(slot.stream.node, None)
+        groups = components(predecessors(plan.graph))
+        self._group = {node: number for number, group in enumerate(groups) for node in group}
         nodes = list(reversed(list(plan.graph)))
+        # Readers come first, so what is no loop needs one pass. A loop needs several, and they end:
+        # round it a lookup keeps the rows that it begins with, and leaves are finitely many.
         while sum(self._want(e.node, w) for n in nodes for e, w in self._wants(n)):
-            pass  # readers come first, so what is no loop needs one pass
+            pass
 
     def of_slot(self, slot: StateSlot) -> Wanted:
         """The stored rows that the readers of a slot look at; those of the last tick may be new."""
@@ -273,16 +278,23 @@ class _Analysis:
 
         Of whatever is found on one side all that meets it is found on the other, so what is made of
         these is whole. What is made of others nobody looks at.
+
+        In a cycle a lookup that is one step longer, or narrowed once more, would be so again in
+        each round. There all rows are looked at in place of the one, and none are left out for the
+        other.
         """
         wanted = self._wanted[node.id]
         if wanted is None:
             return None
-        stored = self._origins.stored
+        stored, partners = self._origins.stored, self._origins.partners
+        in_cycle = self._group[node.id] == self._group[node.inputs[i].node]
         found = set[Lookup]()
         for one in wanted.found:
             known = stored.side(node, i, one)
             inner = {stored.inner(node, i, one)} if known is None else set(known)
-            found |= {self._origins.partners.narrowed(node, i, lookup) for lookup in inner}
+            if in_cycle and any(lookup.steps > one.steps for lookup in inner):
+                return None
+            found |= inner if in_cycle else {partners.narrowed(node, i, of) for of in inner}
         return _Rows(frozenset(found), wanted.new)
 
     def _of_keys(self, node: Node) -> Wanted:

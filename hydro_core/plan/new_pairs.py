@@ -15,6 +15,7 @@ from itertools import permutations
 from hydro_core.catalog.classes import History, Product, Sum, is_itemwise
 from hydro_core.catalog.variants import Meets
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
+from hydro_core.ir.walk import first_inputs
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.tick_plan import TickPlan
 
@@ -80,13 +81,16 @@ def _sides(graph: Graph, one: Node, other: Node) -> tuple[NodeWay, NodeWay] | No
 
 def _way(graph: Graph, stream: Endpoint, new: Endpoint, *, before: bool) -> NodeWay:
     """How a stream is made of the history of `new`, or of what was `before`; () if it is not."""
-    node, adds = graph[stream.node], graph[new.node]
-    if node.cls == History(before=before) and node.inputs == (new,):
-        return (node.id,)
-    if isinstance(node.cls, Sum) and new in node.inputs and len(node.inputs) == 2 and not before:
-        ways = (_way(graph, part, new, before=True) for part in node.inputs)
-        return next(filter(None, ways), ())
-    if is_itemwise(node.cls) and (node.op, node.args) == (adds.op, adds.args):
-        way = _way(graph, node.inputs[0], adds.inputs[0], before=before)
-        return (*way, node.id) if way else ()
+    behind: list[NodeId] = []
+    for part, added in zip(first_inputs(graph, stream), first_inputs(graph, new), strict=False):
+        node, adds = graph[part.node], graph[added.node]
+        if node.cls == History(before=before) and node.inputs == (added,):
+            return (node.id, *reversed(behind))
+        if isinstance(node.cls, Sum) and added in node.inputs and len(node.inputs) == 2:
+            ways = () if before else (_way(graph, e, added, before=True) for e in node.inputs)
+            way = next(filter(None, ways), ())
+            return (*way, *reversed(behind)) if way else ()
+        if not is_itemwise(node.cls) or (node.op, node.args) != (adds.op, adds.args):
+            return ()
+        behind.append(node.id)
     return ()

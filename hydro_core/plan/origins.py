@@ -42,6 +42,7 @@ from hydro_core.catalog.spec import functions_of
 from hydro_core.catalog.variants import Gives, Meets
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
+from hydro_core.ir.walk import first_inputs
 from hydro_core.plan.found_rows import (
     FoundRows,
     LeavingRows,
@@ -81,6 +82,10 @@ class NewRowOrigins:
 
         They are those that arrive at inputs; or stored ones, where these know the fields and what
         arrives does not. None where something comes without a row of an input.
+
+        The search ends: a question that comes up while it is answered is not known, and there are
+        finitely many. Fields are as many as those asked for and the keys of joins that are narrowed
+        on the way, each once, and lie in items of the plan's types.
         """
         asked = stream.node, fields
         if asked not in self._known:
@@ -263,6 +268,7 @@ class Partners:
         self._plan, self._graph = plan, plan.graph
         self._stored, self._new = origins.stored, origins.of
         self._few: dict[NodeId, bool] = {}
+        self._on_path = set[NodeId]()
 
     def keys(self, node: Node, i: int) -> Sequence[FieldPath]:
         """The leaves of the key by which rows of an input of a join find their partner; none where
@@ -291,16 +297,21 @@ class Partners:
     def _agreeing(
         self, by: LookupSource, known: KnownFields, stream: Endpoint, fields: KnownFields
     ) -> LookupSource:
-        """Those of some rows that agree with a row of a stream in some fields."""
+        """Those of some rows that agree with a row of a stream in some fields.
+
+        Any of them may be left in: so a cycle is not followed twice, and the search ends.
+        """
         node = self._graph[stream.node]
-        if not self._are_few(node):
+        if node.id in self._on_path or not self._are_few(node):
             return by
         filters = self._filters(node)
         if filters is not None:
             return self._agreeing_stored(by, known, (stream, fields), filters)
+        self._on_path.add(node.id)
         for i in _inputs_of_all(node):
             theirs = self._stored.through(node, i, fields)
             by = self._agreeing(by, known, node.inputs[i], theirs)
+        self._on_path.remove(node.id)
         return by
 
     def _agreeing_stored(
@@ -355,9 +366,11 @@ class Partners:
 def _behind_filters(graph: Graph, node: Node) -> tuple[Node, tuple[Fn, ...]]:
     """What is behind filters, and those of them that may be asked again: they give the same."""
     filters: list[Fn] = []
-    while isinstance(node.cls, PerItem) and node.cls.gives is Gives.SOME:
+    for stream in first_inputs(graph, Endpoint(node.id)):
+        node = graph[stream.node]
+        if not (isinstance(node.cls, PerItem) and node.cls.gives is Gives.SOME):
+            break
         filters[:0] = functions_of(node.args)
-        node = graph[node.inputs[0].node]
     return node, tuple(fn for fn in filters if fn.pure and not fn.unrepeatable)
 
 

@@ -82,11 +82,15 @@ class _WayFromSlots:
 
     def __init__(self, plan: TickPlan, stored: StoredRows) -> None:
         self._plan, self._stored = plan, stored
+        self._on_path = set[NodeId]()
         self.way: dict[NodeId, None] = {}
         self.found: dict[str, set[Lookup]] = {}
 
     def follows(self, stream: Endpoint, lookup: Lookup) -> bool:
-        """Whether all rows of a stream that a lookup finds are new, or found in slots."""
+        """Whether all rows of a stream that a lookup finds are new, or found in slots.
+
+        A cycle has no order of evaluation, so none is on the way: no path enters a node twice.
+        """
         if self._plan.kinds[stream.node] is Kind.E:
             return True
         node = self._plan.graph[stream.node]
@@ -95,12 +99,20 @@ class _WayFromSlots:
             if not lookup.fields:
                 return False
             self.found.setdefault(slot.id, set()).add(lookup)
-        elif not node.cls.hands_on or not all(
-            self.follows(e, self._stored.inner(node, i, lookup)) for i, e in enumerate(node.inputs)
-        ):
+        elif not node.cls.hands_on or not self._follows_inputs(node, lookup):
             return False
         self.way[node.id] = None
         return True
+
+    def _follows_inputs(self, node: Node, lookup: Lookup) -> bool:
+        if node.id in self._on_path:
+            return False
+        self._on_path.add(node.id)
+        found = all(
+            self.follows(e, self._stored.inner(node, i, lookup)) for i, e in enumerate(node.inputs)
+        )
+        self._on_path.remove(node.id)
+        return found
 
     def _slot(self, node: Node) -> StateSlot | None:
         if node.cls.holds is not Holds.HISTORY or node.id not in self._plan.reads:
