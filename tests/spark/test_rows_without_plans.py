@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from py4j.protocol import Py4JJavaError
@@ -25,7 +26,7 @@ w = b -> window(2) -> aggregate(by="v", g=max("at"))
 h = b -> persist() -> select("v", "k")
 w -> join(right=h, on="v", how="left", suffix="_r") -> delta() -> out
 """
-TICKS = [
+TICKS: list[dict[str, list[Any]]] = [
     {"b": [{"k": "x", "v": 1, "at": 1}, {"k": "y", "v": 2, "at": 2}]},
     {"b": [{"k": "z", "v": 1, "at": 3}]},
     {"b": [{"k": "x", "v": 2, "at": 4}]},

@@ -31,7 +31,7 @@ FAILING = 5
 """After so many that are wrong the long run ends."""
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [4, 7, 26])
 def test_some(seed: int, spark: SparkSession, tmp_path: Path) -> None:
     assert problem(seed, tmp_path, spark) is None
 
