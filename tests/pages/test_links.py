@@ -1,4 +1,4 @@
-"""Links lead somewhere, every page is in the index, and the README shows a result soon."""
+"""Links and paths lead somewhere, every page is in the index, and the README shows a result soon."""
 
 from __future__ import annotations
 
@@ -26,6 +26,16 @@ def test_links_lead_somewhere(page: Path) -> None:
         file = page.parent / name if name else page
         assert file.exists(), target
         assert not anchor or anchor in _anchors(file), target
+
+
+OWN_FOLDERS = "hydro_core|orchestration|assets|tests|benchmarks|tools|examples|docs|docker"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_path_on_a_page_exists(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    paths = re.findall(rf"`((?:{OWN_FOLDERS})/[\w./*-]*)`", text)
+    assert [path for path in paths if not any(ROOT.glob(path.rstrip("/")))] == []
 
 
 def test_every_page_is_in_the_index() -> None:
