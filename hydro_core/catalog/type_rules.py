@@ -33,7 +33,7 @@ from hydro_core.types.item import (
     nullable,
 )
 from hydro_core.types.quarantine import is_widened
-from hydro_core.types.values import ValueProblem, conform_input
+from hydro_core.types.values import ValueProblem, conform, require
 
 Types = tuple[ItemType, ...]
 
@@ -65,7 +65,7 @@ def listed(args: Args, types: Types) -> ItemType:
         if schema is None:
             return type_of_all(args["items"])
         for item in args["items"]:
-            conform_input(item, schema)
+            require(conform(item, schema), schema)
     except ValueProblem as problem:
         cure = (
             'give the items\' type: `schema="…"`' if schema is None else f"the schema is {schema}"

@@ -19,9 +19,11 @@ from hydro_core.types.item import (
     DATE,
     DOUBLE,
     FLOATS,
+    LONG,
     TIMESTAMP,
     TIMESTAMP_NTZ,
     Array,
+    Decimal,
     Field,
     ItemType,
     Row,
@@ -89,11 +91,16 @@ _SIZES = ("byte", "short", "integer", "long")
 
 def fits_whole(of: ItemType, to: ItemType) -> bool:
     """Whether each value of one type is an item of the other, as a cast makes it; nulls apart."""
-    if of == to:
-        return True
-    if is_integer(of) and is_integer(to):
-        return _SIZES.index(str(of)) < _SIZES.index(str(to))
-    return to == DOUBLE and (is_integer(of) or str(of) in FLOATS)
+    match of, to:
+        case _ if of == to:
+            return True
+        case Decimal(), Decimal():
+            return of.scale <= to.scale and of.precision - of.scale <= to.precision - to.scale
+        case _ if is_integer(of) and is_integer(to):
+            return _SIZES.index(str(of)) < _SIZES.index(str(to))
+        case _:
+            # A double has not the digits of each long.
+            return to == DOUBLE and (str(of) in FLOATS or (is_integer(of) and of != LONG))
 
 
 def numbers_ticks(of: ItemType) -> bool:

@@ -6,6 +6,7 @@ import glob
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import NoReturn
+from urllib.parse import unquote
 
 from hydro_core.files.unreadable import refuse
 from hydro_core.machine.delta_path import refuse_path
@@ -165,3 +166,16 @@ def base_of(path: DataPlace) -> DataPlace:
             break
         parts.append(part)
     return Path(*parts) if parts else Path()
+
+
+def folder_texts(file: DataPlace, base: DataPlace) -> dict[str, str | None]:
+    """What the names of the folders of a file say of columns: `k=5` below `base`; None: null."""
+    texts: dict[str, str | None] = {}
+    for folder in PurePath(name_below(file, base)).parts[:-1]:
+        name, equals, value = folder.partition("=")
+        if equals and name:
+            texts[unquote(name)] = None if value == _NULL else unquote(value)
+    return texts
+
+
+_NULL = "__HIVE_DEFAULT_PARTITION__"

@@ -7,8 +7,10 @@ Whoever reads a file that others may have written opens it here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from io import RawIOBase
+from operator import and_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hydro_core.settings import MEBIBYTE, ROWS_AT_ONCE
-from hydro_core.storage.arrow import file_system, name_of, names_of, opened
+from hydro_core.storage.arrow import file_system, names_of, opened
 from hydro_core.storage.places import write_pieces
 from hydro_core.storage.remote import DataPlace
 
@@ -42,17 +44,25 @@ def parquet_format() -> ParquetFileFormat:
     return ParquetFileFormat(coerce_int96_timestamp_unit=_UNIT)
 
 
-def parquet_file(file: DataPlace, base: DataPlace) -> Dataset:
-    """A Parquet file, whose columns are also those that folders below `base` name."""
-    from pyarrow.dataset import dataset
+def files_with(constants: Mapping[DataPlace, Mapping[str, Any]], schema: pa.Schema) -> Dataset:
+    """The rows of files, in each of which some columns are constant: no file has those."""
+    from pyarrow.dataset import FileSystemDataset, field
+    from pyarrow.fs import LocalFileSystem
 
-    return dataset(
-        name_of(file),
-        format=parquet_format(),
-        filesystem=file_system([file]),
-        partitioning="hive",
-        partition_base_dir=name_of(base),
-    )
+    def holds(of: Mapping[str, Any]) -> Expression | None:
+        tests = (
+            field(name) == value if value.is_valid else field(name).is_null()
+            for name, value in of.items()
+        )
+        return reduce(and_, tests) if of else None
+
+    files, form = list(constants), parquet_format()
+    system = file_system(files) or LocalFileSystem()
+    fragments = [
+        form.make_fragment(name, system, holds(constants[file]))
+        for file, name in zip(files, names_of(files), strict=True)
+    ]
+    return FileSystemDataset(fragments, schema, form, system)
 
 
 def files_as_dataset(files: Iterable[DataPlace], schema: pa.Schema | None) -> Dataset:

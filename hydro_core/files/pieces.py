@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import pyarrow as pa
 
 from hydro_core.files.csv_files import csv_rows, refuse_csv
 from hydro_core.files.json_lines import json_rows
 from hydro_core.files.kinds import among
-from hydro_core.files.parquet import parquet_file
-from hydro_core.files.plain import in_types_of, plain_rows, plain_table
+from hydro_core.files.parquet import files_as_dataset
+from hydro_core.files.plain import WrongRows, plain_column
 from hydro_core.files.row_batch import ROWS, ArrowRows, FileForm, RowBatch
 from hydro_core.files.unreadable import UNREADABLE, refuse_file, refuse_parquet
 from hydro_core.storage.remote import DataPlace
@@ -59,12 +60,18 @@ def damage_as_errors(files: Sequence[DataPlace], form: FileForm) -> Iterator[Non
 
 def _parquet(file: DataPlace, form: FileForm) -> Iterator[RowBatch]:
     constants = form.constants.get(file, {})
-    data = parquet_file(file, form.base)
+    data = files_as_dataset([file], None)
     names = [name for name in data.schema.names if name not in constants]
     columns = among(names, form.wanted)
     for batch in data.to_batches(columns=columns, batch_size=ROWS, use_threads=False):
-        rows = pa.Table.from_batches([batch])
+        found: dict[str, Any] = {}
+        inexact: dict[str, WrongRows] = {}
+        for name in columns:
+            found[name], inexact[name] = plain_column(batch.column(name))
+            if form.schema is not None and name in form.schema.names:
+                # INT96 has no zone, and a Delta table says that its timestamps have one.
+                found[name] = found[name].cast(form.schema.field(name).type)
         for name in among(constants, form.wanted):
-            rows = rows.append_column(name, pa.repeat(constants[name], batch.num_rows))
-        plain, wrong = plain_rows(rows) if form.tolerant else (plain_table(rows), {})
-        yield ArrowRows(in_types_of(plain, form.schema), [*names, *constants], wrong)
+            found[name] = pa.repeat(constants[name], batch.num_rows)
+        rows = pa.table(found) if found else pa.Table.from_batches([batch])
+        yield ArrowRows(rows, [*names, *constants], inexact=inexact)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
+from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -18,9 +20,9 @@ from deltalake.exceptions import DeltaError
 from hydro_core.files.csv_files import csv_type, header_of, surveyed_csv
 from hydro_core.files.inputs import InputFile, Lacking, first_lacking
 from hydro_core.files.json_lines import surveyed_json
-from hydro_core.files.kinds import Declared, among, base_of, files_at, is_delta
-from hydro_core.files.parquet import delta_rows, opened_parquet, parquet_file, parquet_format
-from hydro_core.files.plain import item_type, plain_type
+from hydro_core.files.kinds import Declared, among, base_of, files_at, folder_texts, is_delta
+from hydro_core.files.parquet import delta_rows, files_with, opened_parquet
+from hydro_core.files.plain import folder_type, folder_value, item_type, plain_type
 from hydro_core.files.row_batch import FileForm
 from hydro_core.files.unreadable import (
     UNREADABLE,
@@ -29,9 +31,10 @@ from hydro_core.files.unreadable import (
     refuse_parquet,
     refuse_untyped,
 )
-from hydro_core.storage.arrow import file_system, name_of, names_of
+from hydro_core.storage.arrow import name_of
 from hydro_core.storage.delta import delta_table, sizes_in, table_file
 from hydro_core.storage.remote import DataPlace, Remote, name_below
+from hydro_core.types.arrow import arrow_type
 from hydro_core.types.common import merge
 from hydro_core.types.item import ItemType, Row
 from hydro_core.types.values import UNFIT, ValueProblem
@@ -128,7 +131,7 @@ def find(
             case "CSV":
                 found = _csv(survey, files, form)
             case "Parquet":
-                found = _parquet(place, files, form)
+                found = _parquet(files, form)
             case _:
                 found = _json(survey, files, form)
     return replace(found, bytes=sum(one.stat().st_size for one in found.files))
@@ -177,7 +180,7 @@ class _Stored:
 
     own: pa.Schema
     """Those within it."""
-    whole: pa.Schema
+    names: Sequence[str]
     """Those that its folders name, too."""
     wanted: pa.Schema
     """Those that are read, in plain types."""
@@ -185,65 +188,113 @@ class _Stored:
     """Whether Spark reads these as Arrow does."""
 
 
-def _parquet(path: DataPlace, files: Sequence[DataPlace], form: FileForm) -> FileSet:
-    from pyarrow import dataset
-
+def _parquet(files: Sequence[DataPlace], form: FileForm) -> FileSet:
+    folders = {file: folder_texts(file, form.base) for file in files}
+    constants = _constants_of(folders, form)
     found: list[_Stored] = []
     first: list[DataPlace] = []
     for file in files:
         try:
-            stored = _stored(file, form, found[-1] if found else None)
+            stored = _stored(file, form, (folders[file], constants[file]), found)
         except UNREADABLE as problem:
             refuse_parquet(file, problem, form.base)
         if not found or stored is not found[-1]:
             found.append(stored)
             first.append(file)
-    schema = _common_schema(path, [stored.wanted for stored in found])
-    types = {field.name: item_type(field.type) for field in schema}
+    schema = _common_schema(form.base, [stored.wanted for stored in found], form.declared)
     rows, is_plain = None, False
-    if all(stored.wanted.equals(schema) for stored in found):
-        rows = dataset.dataset(
-            names_of(files),
-            format=parquet_format(),
-            filesystem=file_system(files),
-            partitioning=dataset.partitioning(flavor="hive"),
-            partition_base_dir=name_of(form.base),
-        )
+    # Arrow reads of a file what a folder names, too, if the file has it.
+    twice = any(
+        constants[file].keys() & {*s.own.names} for file, s in zip(first, found, strict=True)
+    )
+    if not twice and all(stored.wanted.equals(schema) for stored in found):
+        own = found[0].own
+        known = [own.field(n) if n in own.names else schema.field(n) for n in schema.names]
+        rows = files_with(constants, pa.schema(known))
         is_plain = all(stored.plain for stored in found)
-    names = list(dict.fromkeys(name for stored in found for name in stored.whole.names))
-    each = zip(first, (stored.whole.names for stored in found), strict=True)
+    each = zip(first, (stored.names for stored in found), strict=True)
+    undeclared = [field for field in schema if field.name not in form.declared]
     return FileSet(
         files,
-        replace(form, schema=schema),
-        names,
-        types,
+        replace(form, schema=pa.schema(undeclared), constants=constants),
+        list(dict.fromkeys(name for stored in found for name in stored.names)),
+        {field.name: item_type(field.type) for field in schema},
         rows,
         is_plain,
         lacking=first_lacking(form.declared, each),
     )
 
 
-def _stored(file: DataPlace, form: FileForm, before: _Stored | None) -> _Stored:
-    """The columns of a file; those of the one `before` it, if they are the same: mostly they are.
+def _constants_of(
+    folders: Mapping[DataPlace, Mapping[str, str | None]], form: FileForm
+) -> dict[DataPlace, Mapping[str, Any]]:
+    """What folders say of the columns of files: values of the declared types, or of the one that
+    all of them have.
+    """
+    names = among(dict.fromkeys(name for texts in folders.values() for name in texts), form.wanted)
+    types = {
+        name: form.declared[name]
+        if name in form.declared
+        else folder_type(texts[name] for texts in folders.values() if name in texts)
+        for name in names
+    }
 
-    A landing may have thousands of files, so each is opened once.
+    @cache
+    def value(folder: DataPlace, name: str, text: str | None) -> Any:
+        try:
+            return folder_value(text, types[name])
+        except ValueProblem as problem:
+            if not form.tolerant:
+                refuse(f"`{folder}` names the column `{name}`: {problem}", UNFIT)
+            # Each row says then that it is none.
+            return pa.scalar(text, pa.string())
+
+    return {
+        file: {
+            name: value(file.parent, name, text) for name, text in texts.items() if name in types
+        }
+        for file, texts in folders.items()
+    }
+
+
+_Named = tuple[Mapping[str, str | None], Mapping[str, Any]]
+"""What the folders of a file name: all columns, and the values of those that are read."""
+
+
+def _stored(file: DataPlace, form: FileForm, named: _Named, before: Sequence[_Stored]) -> _Stored:
+    """The columns of a file; those of the last one `before` it, if they are the same: mostly they
+    are. A landing may have thousands of files, so each is opened once.
     """
     with opened_parquet(file) as opened:
         own = opened.schema_arrow
-        in_base = file.parent == form.base
-        # Only a folder below the base may name a column, which no file has then.
-        whole = own if in_base else parquet_file(file, form.base).schema
-        columns = among(whole.names, form.wanted)
-        plain = all(n in own.names and _spark_has(own.field(n).type) for n in columns)
-    if before is not None and (before.own, before.whole, before.plain) == (own, whole, plain):
-        return before
-    wanted = pa.schema([(name, plain_type(whole.field(name).type)) for name in columns])
+    folders, constants = named
+    # What a folder names counts, as for Spark and Arrow, also if the file has such a column.
+    names = [*(name for name in own.names if name not in folders), *folders]
+    columns = among(names, form.wanted)
+    plain = not constants and all(_spark_has(own.field(n).type) for n in columns)
+    types = [constants[n].type if n in constants else own.field(n).type for n in columns]
+    wanted = pa.schema([(name, plain_type(of)) for name, of in zip(columns, types, strict=True)])
+    found = _Stored(own, names, wanted, plain)
+    if before and before[-1] == found:
+        return before[-1]
     _item_types(file, wanted)
-    return _Stored(own, whole, wanted, plain)
+    return found
 
 
-def _common_schema(path: DataPlace, schemas: list[pa.Schema]) -> pa.Schema:
-    """The columns of several files, in the types that hold what is in all of them."""
+def _common_schema(
+    path: DataPlace, schemas: list[pa.Schema], declared: Declared = MappingProxyType({})
+) -> pa.Schema:
+    """The columns of several files, in the types that hold what is in all of them; a column that
+    is declared has that type where files differ, and each is read as it is.
+    """
+    if len(schemas) > 1:
+        types: dict[str, set[pa.DataType]] = {}
+        for column in chain(*schemas):
+            types.setdefault(column.name, set()).add(column.type)
+        same = {n: arrow_type(of) for n, of in declared.items() if len(types.get(n, ())) > 1}
+        schemas = [
+            pa.schema([(c.name, same.get(c.name, c.type)) for c in schema]) for schema in schemas
+        ]
     try:
         return pa.unify_schemas(schemas, promote_options="permissive")
     except pa.ArrowException as problem:

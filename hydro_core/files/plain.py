@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
 
-from hydro_core.types.arrow import SCALARS
+from hydro_core.types.arrow import SCALARS, arrow_type
 from hydro_core.types.item import (
+    BINARY,
+    BOOLEAN,
+    FLOATS,
+    INTEGERS,
+    LONG,
+    STRING,
     UNKNOWN,
     Array,
     Decimal,
@@ -18,11 +25,13 @@ from hydro_core.types.item import (
     Scalar,
     Tuple,
 )
-from hydro_core.types.values import RowItem, Struct, ValueProblem
+from hydro_core.types.json import from_json
+from hydro_core.types.values import RowItem, Struct, ValueProblem, unfit
 
 WrongRows = Mapping[int, str]
 """Why some rows are none, by their places."""
 
+_WHOLE = re.compile(r"-?[0-9]{1,19}")
 _ITEM: dict[pa.DataType, ItemType] = {arrow: Scalar(name) for name, arrow in SCALARS.items()}
 _WIDER: dict[pa.DataType, pa.DataType] = {
     pa.uint8(): pa.int16(),
@@ -82,43 +91,60 @@ def plain_type(arrow: pa.DataType) -> pa.DataType:
 
 
 def plain_table(table: pa.Table) -> pa.Table:
-    """The table with columns of our types only; what is finer than a microsecond is cut off."""
+    """The table with columns of our types only; `ValueProblem` if one of them loses a digit."""
     columns: dict[str, Any] = {}
-    for field in table.schema:
-        plain = plain_type(field.type)
-        try:
-            columns[field.name] = table.column(field.name).cast(
-                plain, safe="[ns" not in str(field.type)
-            )
-        except pa.ArrowInvalid as problem:
-            raise ValueProblem(f"{problem} (in column `{field.name}`)") from None
+    for name in table.column_names:
+        columns[name], wrong = plain_column(table.column(name))
+        for problem in wrong.values():
+            raise ValueProblem(f"{problem} (in column `{name}`)")
     return pa.table(columns)
 
 
-def plain_rows(table: pa.Table) -> tuple[pa.Table, WrongRows]:
-    """The rows in columns of our types, and those with a value that none of them holds: null."""
+def plain_column(column: Any) -> tuple[Any, WrongRows]:
+    """The values in a type of ours, and those that it does not hold, which are null there; of a
+    time finer than a microsecond the rest stands, since it tells a tick.
+    """
+    plain = plain_type(column.type)
     try:
-        return plain_table(table), {}
-    except ValueProblem as problem:
-        if table.num_rows == 1:
-            return _without(table), {0: str(problem)}
-    half = table.num_rows // 2
-    first, wrong = plain_rows(table.slice(0, half))
-    second, others = plain_rows(table.slice(half))
-    both = pa.concat_tables([first, second])
-    return both, {**wrong, **{half + n: why for n, why in others.items()}}
+        return column.cast(plain), {}
+    except pa.ArrowInvalid as problem:
+        if len(column) == 1:
+            if not pa.types.is_timestamp(plain):
+                return pa.array([None], plain), {0: str(problem)}
+            text = column.cast(pa.string())[0].as_py()
+            return column.cast(plain, safe=False), {0: f"{text} is finer than a microsecond"}
+    half = len(column) // 2
+    # A cast of a slice of lists is one of all elements, those before and after it too.
+    parts = (column.take(pa.array(range(*ends))) for ends in ((half,), (half, len(column))))
+    (first, wrong), (second, others) = map(plain_column, parts)
+    chunks = [c for part in (first, second) for c in getattr(part, "chunks", [part])]
+    return pa.chunked_array(chunks), {**wrong, **{half + n: why for n, why in others.items()}}
 
 
-def _without(row: pa.Table) -> pa.Table:
-    """A row without the values that no type of ours holds."""
-    columns: dict[str, Any] = {}
-    for name in row.column_names:
+def folder_value(text: str | None, to: ItemType) -> pa.Scalar[Any]:
+    """The value that the name of a folder has for a column, as a field of CSV is read: a name has
+    no quotes, so no text is null. `ValueProblem` where it is none.
+    """
+    of = arrow_type(to)
+    if text is None or (not text and to != STRING):
+        return pa.scalar(None, of)
+    if to == BOOLEAN or str(to) in INTEGERS + FLOATS:
         try:
-            columns[name] = plain_table(row.select([name])).column(name)
-        except ValueProblem:
-            empty = plain_table(row.select([name]).slice(0, 0))
-            columns[name] = pa.array([None], empty.schema.field(name).type)
-    return pa.table(columns)
+            return pa.scalar(text.strip()).cast(of)
+        except pa.ArrowInvalid:
+            raise unfit(text, to) from None
+    if to == BINARY or not isinstance(to, Scalar | Decimal):
+        raise ValueProblem(f"the name of a folder has no form for type {to}")
+    return pa.scalar(from_json(text, to), of)
+
+
+def folder_type(texts: Iterable[str | None]) -> ItemType:
+    """The type of a column that nothing but the names of folders tells: whole numbers, or text."""
+    values = {text for text in texts if text is not None}
+    if not values or not all(_WHOLE.fullmatch(value) for value in values):
+        return STRING
+    most = max(abs(int(value)) for value in values)
+    return Scalar("integer") if most < 2**31 else LONG if most < 2**63 else STRING
 
 
 def in_types_of(table: pa.Table, schema: pa.Schema | None) -> pa.Table:

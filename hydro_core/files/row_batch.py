@@ -63,6 +63,8 @@ class ArrowRows:
     """The rows that are none, if such are read: nothing is known of their columns."""
     lines: Sequence[TextLine] | None = None
     """The lines of the file that the rows are; None: not known."""
+    inexact: Mapping[str, WrongRows] = field(default_factory=dict)
+    """By the column, the values that no type of ours holds."""
 
     def __len__(self) -> int:
         return int(self.table.num_rows)

@@ -27,7 +27,18 @@ from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.tick_range import moment_of
 from hydro_core.types.arrow import arrow_type, to_arrow
 from hydro_core.types.columns import Required
-from hydro_core.types.item import LONG, STRING, TIMESTAMP, Array, ItemType, Row, Tuple
+from hydro_core.types.item import (
+    FLOATS,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    Array,
+    Decimal,
+    ItemType,
+    Row,
+    Tuple,
+    is_integer,
+)
 from hydro_core.types.values import LONG_MAX, LONG_MIN, NOT_NULL, ValueProblem
 
 FILE, ROW = "file", "row"
@@ -231,10 +242,12 @@ def column_of(
             problem(row, NOT_NULL)
         return _nulls(len(piece), arrow_type(to))
     if isinstance(piece, ArrowRows):
-        of = item_type(piece.table.schema.field(name).type)
+        for row, why in piece.inexact.get(name, {}).items():
+            problem(row, why)
         column = piece.table.column(name).combine_chunks()
-        if fits_whole(of, to) and not (required and column.null_count) and not _lacks(column, to):
-            return column.cast(arrow_type(to), safe=False)
+        found = _cast(column, item_type(column.type), to)
+        if found is not None and not (required and column.null_count) and not _lacks(column, to):
+            return found
     read, items = piece.reading(name, to), []
     for row, value in enumerate(piece.values(name)):
         try:
@@ -245,6 +258,20 @@ def column_of(
             problem(row, str(found))
             items.append(None)
     return _text_checked(items, to, problem)
+
+
+def _cast(column: pa.Array[Any], of: ItemType, to: ItemType) -> pa.Array[Any] | None:
+    """The items that a cast makes of values; None: it does not, or not of each of them."""
+    if fits_whole(of, to):
+        return column.cast(arrow_type(to), safe=False)
+    whole = is_integer(of) and (is_integer(to) or str(to) in FLOATS)
+    if not whole and not (isinstance(of, Decimal) and isinstance(to, Decimal)):
+        return None
+    try:
+        # Arrow loses no digit of a whole number, nor of a decimal that stays one.
+        return column.cast(arrow_type(to))
+    except pa.ArrowInvalid:
+        return None
 
 
 def _text_checked(

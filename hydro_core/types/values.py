@@ -254,15 +254,37 @@ def with_parts(
 
 
 def conform_input(item: Any, to: ItemType) -> Any:
-    """The item as one of the type that an input declares: `not null` is asked of what arrives.
+    """The item as one of the type that an input declares: `not null` is asked of what arrives,
+    and a number keeps all of its digits.
 
     >>> from hydro_core.types.ddl import parse_ddl
     >>> conform_input({"a": None}, parse_ddl("a string not null"))
     Traceback (most recent call last):
     hydro_core.types.containers.ValueProblem: null, where the schema says `not null` (at a)
     """
-    found = conform(item, to)
-    require(found, to)
+    match item, to:
+        case list() | tuple() | dict(), Tuple() | Row() | Array():
+            return with_parts(item, to, conform_input, asks=True)
+        case _:
+            return _exact(conform(item, to), item, to)
+
+
+def _exact(found: Any, item: Any, to: ItemType) -> Any:
+    """The number that was `found` for another one, if that loses no digit of it."""
+    match found, item:
+        case _ if type(found) is type(item) and found == item:
+            return found
+        case Decimal(), _ if found != item:
+            raise ValueProblem(f"{describe(item)} has more digits after the point than {to}")
+        case float(), Decimal():
+            # The shortest text of a float names it, as it does in CSV and JSON.
+            is_exact = Decimal(repr(found)) == item
+        case float(), int() | float():
+            is_exact = found == item or math.isnan(item)
+        case _:
+            return found
+    if not is_exact:
+        raise ValueProblem(f"{describe(item)} is no exact {to}")
     return found
 
 

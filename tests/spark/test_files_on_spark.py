@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import shutil
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -208,12 +209,82 @@ def test_types_that_spark_does_not_read(run: Run, here: Path) -> None:
         {
             "k": pa.array(["x", "y"]).dictionary_encode(),
             "v": pa.array([1, 2**40], pa.uint64()),
-            "at": pa.array([1, 1_700_000_000_123_456_789], pa.timestamp("ns")),
+            "at": pa.array([1000, 1_700_000_000_123_456_000], pa.timestamp("ns")),
         }
     )
     pyarrow.parquet.write_table(odd, "odd.parquet")
     same(run, DECLARED + "rows -> out", "--input", "rows=odd.parquet")
     same(run, "rows -> out", "--input", "rows=odd.parquet:at", "--every", "100mo")
+
+
+@pytest.mark.parametrize("form", ["parquet", "delta"])
+@pytest.mark.parametrize(
+    ("values", "of"),
+    [
+        (pa.array([Decimal("1.5"), Decimal("1.505")], pa.decimal128(6, 3)), "decimal(4,2)"),
+        (pa.array([[], [Decimal("1.505")]], pa.list_(pa.decimal128(6, 3))), "array<decimal(4,2)>"),
+        (pa.array([2**53, 2**53 + 1]), "double"),
+        (pa.array([0.5, 0.1]), "float"),
+    ],
+    ids=lambda value: str(value.type) if isinstance(value, pa.Array) else value,
+)
+def test_what_is_not_exact(run: Run, here: Path, form: str, values: Any, of: str) -> None:
+    table = pa.table({"day": [1, 1], "v": values})
+    if form == "delta":
+        deltalake.write_deltalake("data", table)
+    else:
+        Path("data").mkdir()
+        pyarrow.parquet.write_table(table, "data/a.parquet")
+    program = f'rows = source("v {of}")\nrows -> out'
+    message = same(run, program, "--input", "rows=data:day")["error"]["message"]
+    assert "row 1, column `v`" in message
+
+
+def test_folders_name_values_of_the_declared_types(run: Run, here: Path) -> None:
+    null = "__HIVE_DEFAULT_PARTITION__"
+    folders = [
+        ("01234", "5", "2024-01-30", "1.5"),
+        ("AB1", "3000000000", "2024-03-03", null),
+        (null, null, "2024-01-31", "10"),
+        ("a%2Fb%3Dc", "-1", "2024-02-01", "0.25"),
+    ]
+    for number, (zipped, k, day, price) in enumerate(folders):
+        folder = here / "data" / f"zip={zipped}" / f"k={k}" / f"day={day}" / f"price={price}"
+        folder.mkdir(parents=True)
+        pyarrow.parquet.write_table(pa.table({"v": [number]}), folder / "x.parquet")
+    declared = 'rows = source("zip string, k long, day date, price decimal(9,2), v long")\n'
+    words = ("--input", "rows=data:day", "--every", "1mo")
+    said, found = same(run, declared + "rows -> out", *words)
+    assert len(said["ticks"]) == 3
+    assert sum(null in row for rows in found.values() for row in rows) == 0
+    same(run, "rows -> out", *words)
+    shutil.rmtree("out")
+    error = same(run, 'rows = source("zip long")\nrows -> out', *words)["error"]["message"]
+    assert "/zip=AB1/" in error
+    assert "names the column `zip`: 'AB1' is not of type long" in error
+
+
+def test_the_log_of_a_delta_table_has_the_values_of_its_folders(run: Run, here: Path) -> None:
+    table = pa.table(
+        {
+            "zip": ["01234", None, "a/b=c %", "\u2028"],
+            "k": [5, None, 3_000_000_000, -1],
+            "at": pa.array([1, 2, 3, 4], pa.timestamp("us", "UTC")),
+            "price": pa.array([Decimal("1.50"), None, Decimal(2), Decimal(3)], pa.decimal128(9, 2)),
+            "flag": [True, None, False, True],
+            "day": DAYS,
+            "v": [0, 1, 2, 3],
+        }
+    )
+    by = ["zip", "k", "at", "price", "flag", "day"]
+    deltalake.write_deltalake("data", table, partition_by=by)
+    words = ("--input", "rows=data:day", "--every", "1mo")
+    _, found = same(run, "rows -> out", *words)
+    assert sum(len(rows) for rows in found.values()) == 4
+    same(run, 'rows = source("zip string, price decimal(12,3), v long")\nrows -> out', *words)
+    shutil.rmtree("out")
+    early = same(run, "rows -> out", *words, "--start", "2024-02-01")["error"]["message"]
+    assert "row 0 is of 2024-01-30" in early
 
 
 def test_folders_with_columns_and_files_of_different_types(run: Run, here: Path) -> None:

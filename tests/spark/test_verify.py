@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,6 +18,7 @@ from hydro_core.catalog.forms import Form
 from hydro_core.errors import DataError
 from hydro_core.spark.inputs.batches import batch_of
 from hydro_core.spark.pipeline.copy import copy_pipeline
+from hydro_core.spark.pipeline.rows import rows_at
 from hydro_core.spark.pipeline.start_rework import correction
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.ledger.ledger import LEDGER, Ledger
@@ -117,7 +120,7 @@ def test_a_table_of_the_last_tick_is_counted_in_ranges_too(tmp_path: Path, how: 
     assert commit is not None
     assert len(commit.ticks) > 1
     wrong = {**commit.rows, table: commit.rows[table] + 1}
-    _set_last_rows(pipeline.directory, wrong)
+    _set_last(pipeline.directory, rows=list(wrong.items()))
     (problem,) = verify(pipeline.directory).problems
     assert f"{table} has {commit.rows[table]:,} rows of ticks" in problem
 
@@ -176,8 +179,18 @@ def _fewer_rows(table: Path) -> str:
     return f"the table {table} has {rows.num_rows - 1:,} rows of tick"
 
 
+def _empty_entry(table: Path) -> str:
+    """The entry of the log that has the rows of the first tick says nothing any more."""
+    for entry in sorted((table / "_delta_log").glob("*.json")):
+        if '"add"' in entry.read_text():
+            entry.write_text("")
+            break
+    return f"the table {table} has 0 rows of tick 0, the ledger"
+
+
 BREAKS: tuple[Callable[[Path], str], ...] = (
     *(_lose_file, _cut_file, _damage_file, _lose_table, _lose_version, _lose_log, _fewer_rows),
+    _empty_entry,
 )
 
 
@@ -188,9 +201,17 @@ def test_what_is_missing_or_changed_is_named(
 ) -> None:
     pipeline = opened(committed)
     name = OUTPUT if table == "output" else pipeline.state_tables["messages"].name
+    if breaks is _empty_entry:
+        # What checks know of a table tells that nothing of it leaves.
+        known = {"tables": {name: {"rows": 0, "keys": "0"}}}
+        _set_last(committed, checks=json.dumps(known))
     said = breaks(committed / name)
     (problem,) = verify(committed).problems
     assert said in problem
+    with pytest.raises(DataError) as caught:
+        rows_at(opened(committed), "notify" if table == "output" else "messages", 2)
+    if breaks is not _lose_version:
+        assert said in str(caught.value)
     with pytest.raises(DataError, match="cannot be copied"):
         copy_pipeline(committed, committed.parent / "copy")
     assert not (committed.parent / "copy").exists()
@@ -206,10 +227,10 @@ def test_rows_of_the_ledger_that_are_lost_are_named(committed: Path) -> None:
     assert "has lost row 1" in problem
 
 
-def _set_last_rows(directory: Path, rows: dict[str, int]) -> None:
-    """Changes what the last row of the ledger says that its ticks have added."""
+def _set_last(directory: Path, **columns: Any) -> None:
+    """Changes what the last row of the ledger says."""
     kept, schema = _rows_of(directory).to_pylist(), _rows_of(directory).schema
-    max(kept, key=lambda row: row["sequence"])["rows"] = list(rows.items())
+    max(kept, key=lambda row: row["sequence"]).update(columns)
     write_deltalake(directory / LEDGER, pa.Table.from_pylist(kept, schema), mode="overwrite")
 
 

@@ -54,11 +54,11 @@ def unpatterned(session: SparkSession, place: DataPlace) -> str:
 
 
 def uri_of(place: DataPlace) -> str:
-    """The URI by which Spark tells of a file that it has read."""
-    if isinstance(place, Remote):
-        scheme, _, rest = place.for_spark.partition("://")
-        return f"{scheme}://{quote(rest, safe=_UNQUOTED)}"
-    return place.absolute().as_uri().replace("file://", "file:", 1)
+    """The URI by which Spark tells of a file that it has read: Java leaves `=` and letters."""
+    name = place.for_spark if isinstance(place, Remote) else f"file:{place.absolute()}"
+    scheme, _, rest = name.partition(":")
+    quoted = (c if not c.isascii() and c.isprintable() else quote(c, safe=_UNQUOTED) for c in rest)
+    return f"{scheme}:{''.join(quoted)}"
 
 
 def reach(session: SparkSession, place: Remote, share: Path | None = None) -> None:

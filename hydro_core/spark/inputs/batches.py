@@ -19,6 +19,7 @@ from pyspark.sql import types as spark_types
 
 from hydro_core.catalog.io import SOURCE
 from hydro_core.errors import DataError
+from hydro_core.files.inputs import fits_whole
 from hydro_core.files.plain import plain_table
 from hydro_core.files.row_batch import ArrowRows, misfit
 from hydro_core.files.rows import column_of
@@ -27,13 +28,13 @@ from hydro_core.spark.frames.column_names import quoted
 from hydro_core.spark.frames.few_rows import together
 from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.relation import ITEM, TICK
-from hydro_core.spark.frames.types import spark_type
+from hydro_core.spark.frames.types import UnsupportedType, item_type, spark_type
 from hydro_core.spark.store.ledger.input_reads import InputRead
 from hydro_core.spark.store.schema import flattened
 from hydro_core.spark.store.store import Store
 from hydro_core.types.arrow import arrow_type
 from hydro_core.types.columns import required_columns
-from hydro_core.types.item import ItemType, Row, Tuple
+from hydro_core.types.item import Array, ItemType, Row, Tuple, Unknown
 from hydro_core.types.values import ValueProblem
 
 
@@ -161,14 +162,14 @@ def _spark_rows(
     schema = data.schema
     columns = []
     for column, (field, wanted) in zip(found, flattened(item), strict=True):
-        data_type = spark_type(wanted)
-        if not _fits(schema[column].dataType, data_type):
-            raise _unfit(
-                name,
-                item,
-                f"its column `{column}` is {schema[column].dataType.simpleString()}",
-            )
-        columns.append(F.col(quoted(column)).cast(data_type).alias(field))
+        there = schema[column].dataType
+        try:
+            fits = _fits(item_type(there), wanted)
+        except UnsupportedType:
+            fits = False
+        if not fits:
+            raise _unfit(name, item, f"its column `{column}` is {there.simpleString()}")
+        columns.append(F.col(quoted(column)).cast(spark_type(wanted)).alias(field))
     items = F.struct(*columns) if isinstance(item, Row | Tuple) else columns[0]
     if not isinstance(tick, int | str):
         raise TypeError("the ticks of a DataFrame are one number or one of its columns")
@@ -194,24 +195,19 @@ def _columns(name: str, item: ItemType, there: list[str]) -> list[str]:
     )
 
 
-_WIDER = ("byte", "short", "integer", "long")
-_NAMES = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
-
-
-def _fits(found: spark_types.DataType, wanted: spark_types.DataType) -> bool:
-    """Whether values of one Spark type are values of the other without a loss."""
-    if isinstance(found, spark_types.NullType):
-        return True
-    if isinstance(found, spark_types.StructType) and isinstance(wanted, spark_types.StructType):
-        return found.names == wanted.names and all(
-            _fits(a.dataType, b.dataType) for a, b in zip(found.fields, wanted.fields, strict=True)
-        )
-    if isinstance(found, spark_types.ArrayType) and isinstance(wanted, spark_types.ArrayType):
-        return _fits(found.elementType, wanted.elementType)
-    one, other = (_NAMES.get(t.simpleString(), t.simpleString()) for t in (found, wanted))
-    if one in _WIDER and other in _WIDER:
-        return _WIDER.index(one) <= _WIDER.index(other)
-    return one == other or (other == "double" and one in (*_WIDER, "float"))
+def _fits(of: ItemType, to: ItemType) -> bool:
+    """Whether a cast makes items of one type of all values of the other, those within them too."""
+    match of, to:
+        case Unknown(), _:
+            return True
+        case Row(fields), Row(others) if of.names == to.names:
+            return all(_fits(a.type, b.type) for a, b in zip(fields, others, strict=True))
+        case Tuple(parts), Tuple(others) if len(parts) == len(others):
+            return all(map(_fits, parts, others))
+        case Array(element), Array(other):
+            return _fits(element, other)
+        case _:
+            return fits_whole(of, to)
 
 
 def _unfit(name: str, item: ItemType, why: str) -> DataError:

@@ -13,7 +13,6 @@ from dataclasses import replace
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -37,7 +36,7 @@ from hydro_core.spark.store.ledger.input_reads import InputRead
 from hydro_core.spark.store.schema import flattened
 from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.calendar import Calendar
-from hydro_core.ticks.tick_range import NONE, TickRange, count_ticks, tick_of_value
+from hydro_core.ticks.tick_range import NONE, count_ticks, tick_of_value
 from hydro_core.types.columns import required_columns
 from hydro_core.types.item import ItemType
 
@@ -240,16 +239,15 @@ def _arriving(seen: LandingView, ticks: tuple[int, int]) -> Iterator[tuple[Rows,
 
 
 def _of_range(scan: Scan) -> Sequence[DataPlace]:
-    """The files without those whose folder says that they are of other ticks."""
-    if scan.ticks is None or scan.fileset.kind != "Parquet":
+    """The files without those of which a folder, or the log, says that they are of other ticks."""
+    column, ticks, constants = scan.file.column, scan.ticks, scan.fileset.form.constants
+    if ticks is None or column is None:
         return scan.fileset.files
-    return [file for file in scan.fileset.files if _may_hold(file, scan.file.column, scan.ticks)]
 
+    def may_hold(file: DataPlace) -> bool:
+        constant = constants.get(file, {}).get(column)
+        value = None if constant is None else constant.as_py()
+        tick = None if value is None else tick_of_value(value, ticks.calendar, ticks.numbered)
+        return tick is None or tick in ticks.ticks
 
-def _may_hold(file: DataPlace, tick_column: str | None, ticks: TickRange) -> bool:
-    for folder in file.parent.parts:
-        column, equals, value = folder.partition("=")
-        if equals and column == tick_column:
-            tick = None if value.isdecimal() else tick_of_value(unquote(value), ticks.calendar)
-            return tick is None or tick in ticks.ticks
-    return True
+    return list(filter(may_hold, scan.fileset.files))

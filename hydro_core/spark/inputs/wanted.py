@@ -36,7 +36,7 @@ from hydro_core.ticks.wanted import (
 )
 from hydro_core.types.arrow import from_arrow
 from hydro_core.types.item import FieldPath, ItemType, Row, Tuple
-from hydro_core.types.values import canonical
+from hydro_core.types.values import ValueProblem, canonical
 
 _COUNT = "count_all"
 _COUNTED_AT_ONCE = 1 << 18
@@ -125,8 +125,11 @@ class SlicedBatches(InputBatches):
                 rows = self._quick(scan, look.rows)
             with damage_as_errors(scan.fileset.files, scan.fileset.form):
                 found = matching(rows, scan.names, look.where, most.rows, wanted.some)
-                table = plain_table(found)
-            batch = arrow_batch(scan, table)
+            try:
+                batch = arrow_batch(scan, plain_table(found))
+            except ValueProblem:
+                # Which value loses a digit, and where it is, its pieces tell.
+                batch = self._by_pieces(scan)
         if not isinstance(batch.rows, pa.Table):
             raise TooManyError
         by_tick: dict[int, list[Any]] = {}
@@ -184,7 +187,10 @@ class SlicedBatches(InputBatches):
         if len(columns) < len(names):
             return found
         with damage_as_errors(scan.fileset.files, scan.fileset.form):
-            counted = counts_of(self._quick(scan, look.rows), columns, look.where)
+            try:
+                counted = counts_of(self._quick(scan, look.rows), columns, look.where)
+            except ValueProblem:
+                return found
         for (wanted, fields), counts in zip(asked, found, strict=True):
             where = condition_of(wanted, counted.schema, item)
             own = [name for path in fields if (name := column_of(path, item)) is not None]

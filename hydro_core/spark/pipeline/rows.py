@@ -16,6 +16,7 @@ from hydro_core.catalog.forms import Form
 from hydro_core.errors import DataError
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.spark.pipeline.pipeline import Pipeline
+from hydro_core.spark.pipeline.verify import refuse_damaged
 from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.ledger import state_error
 from hydro_core.spark.store.schema import TableSpec, flattened, stored
@@ -82,6 +83,7 @@ def rows_at(pipeline: Pipeline, name: str, tick: int, limit: int | None = None) 
     if commit is None or not 0 <= tick <= commit.last:
         raise state_error(f"tick {tick} is not committed", "see `hydrotick status`")
     pipeline.refuse_another_program(commit)
+    refuse_damaged(pipeline.directory, spec.name)
     if spec.role == "output":
         found = pipeline.output(spec.of, tick)
     else:

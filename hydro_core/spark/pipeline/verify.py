@@ -16,13 +16,13 @@ from typing import Any
 import pyarrow as pa
 from deltalake.exceptions import DeltaError
 
+from hydro_core.artifact.files import name_at, numbers, unread
 from hydro_core.errors import DataError
 from hydro_core.files.parquet import files_as_dataset, has_int96
-from hydro_core.spark.frames.relation import TICK
 from hydro_core.spark.pipeline.publishing import compared
 from hydro_core.spark.store.delta.actions import summed_to
-from hydro_core.spark.store.ledger.commit import Commit
-from hydro_core.spark.store.ledger.ledger import LEDGER, Ledger
+from hydro_core.spark.store.ledger.commit import Commit, programs_of
+from hydro_core.spark.store.ledger.ledger import LEDGER, Ledger, state_error
 from hydro_core.spark.store.schema import OUTPUT_TICK, TableSpec, recorded_table
 from hydro_core.storage.delta import data_files, is_table, opened_table
 from hydro_core.storage.places import entries_in
@@ -90,15 +90,45 @@ def _verify(directory: DataPlace, measure: Measure | None) -> Verified:
     owners = _owners(commits)
     problems, notes = [*_gaps(directory, commits, owners)], list[str]()
     counted: Counter[str] = Counter(tables=len(last.versions))
-    for name, version in last.versions.items():
+    problems += _deployments(directory, commits)
+    for name in last.versions:
         table = _Table(directory, name, last, measure)
-        problems += table.check(version, _whole(owners))
+        problems += table.check(_whole(owners))
         notes += table.notes
         counted.update(table.counted)
     wrong, said = compared(directory, last) if not problems else ([], [])
     problems, notes = [*problems, *wrong], [*notes, *said]
     counts = {what: counted[what] for what in ("tables", "files", "rows", "bytes")}
     return Verified(last.last, **counts, problems=tuple(problems), notes=tuple(notes))
+
+
+def refuse_damaged(directory: DataPlace, table: str) -> None:
+    """Refuses a table of a pipeline that has not what the ledger says was written.
+
+    Raises:
+        DataError: what it lacks (code `state`).
+    """
+    problems: Sequence[str] = ()
+    for _ in range(_ATTEMPTS):
+        commits = Ledger(directory).commits(since=-1)
+        last = max(commits, key=lambda commit: commit.sequence)
+        problems = list(_Table(directory, table, last, None).check(_whole(_owners(commits))))
+        if not problems or _last(directory) == last.last:
+            break
+    for problem in problems:
+        raise state_error(
+            problem, "restore it from a copy; `status --verify` says all that is lost"
+        )
+
+
+def _deployments(directory: DataPlace, commits: Iterable[Commit]) -> Iterator[str]:
+    """Why deployments cannot be read that have served and were not given up."""
+    served = {commit.plan for commit in programs_of(commits)}
+    for number in numbers(directory):
+        name = name_at(directory, number)
+        why = unread(directory, number) if name is None or name in served else ""
+        if why:
+            yield why
 
 
 def _owners(commits: Iterable[Commit]) -> list[Commit | None]:
@@ -140,16 +170,20 @@ class _Table:
     ) -> None:
         self.path, self._name = directory / name, name
         self._record, self._last = commit.tables.get(name, {}), commit.last
-        self._tick = TICK if self._record.get("role") == "state" else OUTPUT_TICK
+        self._version = commit.versions[name]
+        self._spec = recorded_table(name, self._record) if self._record else None
+        self._tick = OUTPUT_TICK if self._spec is None else self._spec.tick
         known = commit.checks.get("tables", {}).get(name)
+        self._has_facts = known is not None
         self._measure = measure if known and self._record else None
         self._known, self._keys = int(known["keys"]) if known else 0, 0
         self._int96 = 0
         self.counted: Counter[str] = Counter()
         self.notes: list[str] = []
 
-    def check(self, version: int, commits: Iterable[Commit]) -> Iterator[str]:
-        """What is wrong with the table at this version, whose rows these commits added."""
+    def check(self, commits: Iterable[Commit]) -> Iterator[str]:
+        """What is wrong with the table at its version, whose rows these commits added."""
+        version = self._version
         if not is_table(self.path):
             yield f"the table {self.path} is missing; the ledger has it at version {version}"
             return
@@ -161,7 +195,8 @@ class _Table:
             table = opened_table(self.path, version)
             least = f"min.{self._tick}"
             files = data_files(table, "path", "size_bytes", "num_records", least)
-            summed = summed_to(table, self.path, (file[least] for file in files), whole=True)
+            firsts = (file[least] for file in files)
+            summed = summed_to(table, self.path, firsts, whole=True) if self._forgets else -1
         except DeltaError as error:
             yield f"the table {self.path} cannot be read at version {version}: {_first_line(error)}"
             return
@@ -188,6 +223,15 @@ class _Table:
             yield from wrong
             if self._measure is not None and self._keys % 2**64 != self._known and not wrong:
                 yield from self._other_values()
+
+    @property
+    def _forgets(self) -> bool:
+        """Whether rows of its first ticks may be gone: those of an output lie at their ticks, and
+        of state that leaves by its time the checks keep nothing.
+        """
+        if self._spec is None:
+            return True
+        return self._spec.role == "state" and (self._spec.is_log or not self._has_facts)
 
     def _other_values(self) -> Iterator[str]:
         if not self._int96:
@@ -222,7 +266,7 @@ class _Table:
         """How many rows of each tick a file has; all its columns are read."""
         import numpy as np
 
-        spec = recorded_table(self._name, self._record) if self._measure else None
+        spec = self._spec if self._measure else None
         schema = None if spec is None else spec.arrow_schema
         data = files_as_dataset([path], schema)
         found: Counter[int] = Counter()

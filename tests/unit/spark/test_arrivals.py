@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import NoReturn
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.csv
@@ -34,6 +35,8 @@ SCHEMA = pa.schema([("day", pa.date32()), ("user", pa.string()), ("v", pa.int64(
 UNTIL = 4
 LAST = 6
 
+USERS = ["a", "b\u2028c\u0085\u2029", "5/=% 'd"]
+"""Texts that end a line for some, and need other signs in a path."""
 Row = tuple[int, str, int]
 """The tick, and an item."""
 
@@ -82,14 +85,24 @@ class Files(Place):
         return Counter(row for rows in self.files.values() for row in rows)
 
     def add(self, rows: Sequence[Row]) -> None:
-        self.number += 1
-        self.write(f"{self.number}.{self.kind}", rows)
+        users = dict.fromkeys(user for _, user, _ in rows if self.kind == "folders")
+        for user in users or [None]:
+            self.number += 1
+            own = [row for row in rows if user in (None, row[1])]
+            self.write(f"{self.number}.{self.kind}", own)
 
     def write(self, name: str, rows: Sequence[Row]) -> None:
+        if self.kind == "folders":
+            user = rows[0][1]
+            rows = [(t, user, v) for t, _, v in rows]
+            name = f"user={quote(user, '')}/{Path(name).stem}.parquet"
         self.files[name] = list(rows)
         place = self.path / name
-        scratch = self.home / name
-        if self.kind == "parquet":
+        place.parent.mkdir(exist_ok=True)
+        scratch = self.home / place.name
+        if self.kind == "folders":
+            pq.write_table(_table(rows).drop_columns(["user"]), scratch)
+        elif self.kind == "parquet":
             pq.write_table(_table(rows), scratch)
         elif self.kind == "csv":
             pyarrow.csv.write_csv(_table(rows), scratch)
@@ -118,7 +131,7 @@ class Files(Place):
                 del self.files[name]
             case "rename":
                 self.number += 1
-                new = f"{self.number}.{self.kind}"
+                new = str(Path(name).with_stem(str(self.number)))
                 (self.path / name).rename(self.path / new)
                 self.files[new] = self.files.pop(name)
             case "touch":
@@ -126,11 +139,11 @@ class Files(Place):
 
 
 class Delta(Place):
-    """A Delta table, by the day or in one piece."""
+    """A Delta table, by the day, by a text, or in one piece."""
 
     def __init__(self, home: Path, kind: str) -> None:
         super().__init__(home, home / "landing")
-        self.by = ["day"] if kind == "partitioned" else None
+        self.by = {"partitioned": ["day"], "by text": ["user"]}.get(kind)
 
     @property
     def rows(self) -> Counter[Row]:
@@ -166,14 +179,15 @@ class Delta(Place):
 
 def some(moments: Random) -> list[Row]:
     return [
-        (moments.randint(0, LAST), moments.choice("abc"), moments.randint(0, 5))
+        (moments.randint(0, LAST), moments.choice(USERS), moments.randint(0, 5))
         for _ in range(moments.randint(1, 4))
     ]
 
 
 def opened(home: Path, kind: str) -> Files | Delta:
     home.mkdir(exist_ok=True, parents=True)
-    place = Delta(home, kind) if kind in ("whole", "partitioned") else Files(home, kind)
+    is_delta = kind in ("whole", "partitioned", "by text")
+    place = Delta(home, kind) if is_delta else Files(home, kind)
     place.add([(0, "a", 1), (1, "b", 2), (3, "a", 3), (5, "c", 4)])
     return place
 
@@ -196,7 +210,7 @@ def judged(before: Counter[Row], after: Counter[Row], found: Arrivals) -> None:
 
 
 SEEDS = [0, 1, *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 60))]
-KINDS = ["whole", "partitioned", "parquet", "csv", "jsonl"]
+KINDS = ["whole", "partitioned", "by text", "folders", "parquet", "csv", "jsonl"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -380,7 +394,8 @@ def test_a_landing_as_it_was_read_has_nothing_that_came_since(tmp_path: Path, ki
     read = place.read(0, UNTIL - 1)
     place.add([(1, "late", 9)])
     if isinstance(place, Files):
-        place.write(f"1.{kind}", [*place.files[f"1.{kind}"], (2, "more", 9)])
+        name, rows = next(iter(place.files.items()))
+        place.write(name, [*rows, (2, "more", 9)])
     seen = place.inputs.landings.as_read([read], UNTIL)
     again = place.inputs.read(0, UNTIL - 1, seen)["x"].read
     assert again.rows == 3

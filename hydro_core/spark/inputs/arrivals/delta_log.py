@@ -86,7 +86,7 @@ def changes_between(
             entry = (path / _LOG / f"{version:020}.json").read_text(encoding="utf-8")
         except FileNotFoundError:
             return None
-        actions = [json.loads(line) for line in entry.splitlines() if line.strip()]
+        actions = [json.loads(line) for line in entry.split("\n") if line.strip()]
         counted.entry(version, actions, column)
     return _net(counted)
 

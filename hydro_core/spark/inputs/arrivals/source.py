@@ -207,10 +207,6 @@ class LandingSource:
         constant = scan.fileset.form.constants.get(file, {}).get(column)
         if constant is not None:
             return self._ticks(constant.as_py(), constant.as_py())
-        for folder in file.parent.parts:
-            name, equals, value = folder.partition("=")
-            if equals and name == column:
-                return self._ticks(value, value)
         if scan.fileset.form.kind != "Parquet":
             return None, None
         return self._ticks(*_statistics(file, column))
