@@ -210,7 +210,7 @@ def judged(before: Counter[Row], after: Counter[Row], found: Arrivals) -> None:
 
 
 SEEDS = [0, 1, *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 60))]
-KINDS = ["whole", "partitioned", "by text", "folders", "parquet", "csv", "jsonl"]
+KINDS = ["whole", "partitioned", "parquet", "csv", "jsonl", "by text", "folders"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
