@@ -13,7 +13,6 @@ from types import MappingProxyType
 from typing import Any, get_args
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.artifact import older
 from hydro_core.artifact.functions import ReferenceCall, stored_call
 from hydro_core.artifact.values import read_value, write_value
 from hydro_core.catalog.forms import Form
@@ -28,7 +27,7 @@ from hydro_core.functions.views import ViewedCall
 from hydro_core.ir.graph import Endpoint, Graph, Node
 from hydro_core.plan.bound import TimeBound
 from hydro_core.plan.tick_plan import Component
-from hydro_core.types.ddl import stored_ddl
+from hydro_core.types.ddl import parse_stored, stored_ddl
 from hydro_core.types.item import ItemType
 from hydro_core.types.records import Codec, Codecs
 from hydro_core.types.stream import StreamType
@@ -77,9 +76,7 @@ class Read:
     """The tables of what is read."""
 
     def __init__(self, tables: Mapping[str, Any]) -> None:
-        # One by one: what is read of one record is there for the next.
-        self.types: list[ItemType] = []
-        self.types.extend(older.type_of(record, self.types) for record in tables["types"])
+        self.types: list[ItemType] = [parse_stored(text) for text in tables["types"]]
         self.spans = [Span(*record) for record in tables["spans"]]
         self.functions: list[Fn] = []
         self.functions.extend(_read_function(self, record) for record in tables["functions"])
@@ -125,8 +122,6 @@ def _read_call(
     match record:
         case {"viewed": [inner, view]}:
             return ViewedCall(tables.functions[inner], read_tree(tables, view))
-        case {"view": [inner, view]}:
-            return ViewedCall(tables.functions[inner], older.view_of(view))
         case {"syntax": node, "bindings": bindings}:
             bound = {name: _read_bound(tables, value) for name, value in bindings.items()}
             return TextCall(read_syntax(tables, node), bound)
@@ -210,15 +205,14 @@ def _write_part(tables: Any, part: Any) -> Any:
 
 
 def read_tree(tables: Any, record: Sequence[Any]) -> Any:
-    """The tree that was written, in this format or an older one."""
+    """The tree that was written."""
     name, place, *parts = record
     if name == "Const":
         return Const(read_value(tables, parts[0]), tuple(place))
     given = [_read_part(tables, part) for part in parts]
     if name == "Spread":
         return Spread(*given)
-    made = _TREES.get(name) or older.NODES[name]
-    return made(*given, place=tuple(place))
+    return _TREES[name](*given, place=tuple(place))
 
 
 def _read_part(tables: Any, record: Any) -> Any:

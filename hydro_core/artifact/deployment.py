@@ -17,13 +17,8 @@ from hydro_core.types.item import ItemType
 from hydro_core.types.records import IF_GIVEN
 
 FORMAT = 7
-"""The format of what is written. 2: running results are operators. 4: types are text (DDL), and say
-which columns are `not null`. 5: trees have one node for every operation. 6: and one
-for tuples, rows, lists and sets. 7: and one for what has variables.
-"""
+"""The format of a deployment's files; any other is refused."""
 
-READ = (3, 4, 5, 6, 7)
-"""The formats that are read; any other is refused."""
 PACKAGE = "hydrotick"
 """Under which name a deployment has the version of the release that made it."""
 
@@ -89,7 +84,6 @@ class Deployment:
     """A program, its plan, and how it came to be."""
 
     format: int = FORMAT
-    """The one in which it was written: what an earlier one does not say, the program may."""
     flow: str
     program: WrittenProgram
     plan: TickPlan

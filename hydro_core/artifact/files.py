@@ -20,7 +20,7 @@ from typing import Any
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.artifact.codecs import PLAN, Read, Written
-from hydro_core.artifact.deployment import FORMAT, READ, Deployment, Table, WrittenProgram
+from hydro_core.artifact.deployment import FORMAT, Deployment, Table, WrittenProgram
 from hydro_core.errors import DataError
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.storage.places import remove_tree
@@ -173,7 +173,7 @@ def read(directory: DataPlace, number: int) -> Deployment:
         there = ", ".join(map(str, numbers(directory))) or "none"
         message = f"deployment {number} in {directory} cannot be read: {problem}"
         raise _error(message, f"those that are written: {there}") from None
-    if about["format"] not in READ:
+    if about["format"] != FORMAT:
         raise _of_another_format(f"deployment {number} in {directory}", about)
     name = about.pop("name", None)
     if name != _name({**texts, _ABOUT: _json(about)}):
@@ -212,15 +212,6 @@ def _texts(folder: DataPlace) -> dict[str, str]:
     within = folder / about.pop(_IN, "")
     parts = (_PLAN, _EXPLANATION, _PROGRAM)
     return {_ABOUT: _json(about), **{name: (within / name).read_text("utf-8") for name in parts}}
-
-
-def unread(directory: DataPlace, number: int) -> str:
-    """Why this version does not read a deployment; empty if it does."""
-    try:
-        read(directory, number)
-    except DataError as error:
-        return error.diagnostics[0].message
-    return ""
 
 
 def _of_another_format(deployment: str, about: Mapping[str, Any]) -> DataError:

@@ -2,8 +2,8 @@
 
 Values are frozen dataclasses of texts, numbers, times, mappings and sequences. Their annotations
 say how they are written and read, so nothing but such values can come of what another process has
-written, and a new field is written and read with no word about it anywhere else. What was written
-before a field was there has its default.
+written, and a new field is written and read with no word about it anywhere else. A field that a
+record lacks has its default.
 """
 
 from __future__ import annotations
@@ -25,9 +25,6 @@ IF_GIVEN: Mapping[str, Any] = {"as": "if given"}
 """Metadata of a field that is not written where it says nothing: None, or empty."""
 NAME = "name"
 """In the metadata of a field: what it is called in records, if not by its name."""
-BEFORE = "before"
-"""In the metadata of a field: what it is in records from before it was there, if not its default.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +124,7 @@ class Codecs:
             return [codec.write(shared, getattr(value, name)) for name, codec in parts()]
 
         def read(shared: Any, found: Any) -> Any:
-            # a list of before the last fields were there is shorter
-            given = zip(parts(), found, strict=False)
+            given = zip(parts(), found, strict=True)
             return kind(*(codec.read(shared, part) for (_, codec), part in given))
 
         return Codec(write, read)
@@ -237,8 +233,6 @@ class _FieldCodec:
         elif self._name in left:
             found = left.pop(self._name)
         else:
-            if BEFORE in self.field.metadata:
-                given[self.field.name] = self.field.metadata[BEFORE]
             return
         if found is not None or self.kind is Any or types.NoneType in get_args(self.kind):
             found = json.loads(found) if how == "text" else found

@@ -103,21 +103,4 @@ COMMANDS = (
         arguments=(FLOW, YES, FORMAT),
         examples=("reset totals",),
     ),
-    of_tables(
-        "upgrade",
-        "Takes what is stored, of the flows and of Dagster, to the formats of this version.",
-        "hydrotick.cli.upgrade:upgrade",
-        writes=True,
-        arguments=(
-            Word("FLOW", "one flow, and Dagster's records", optional=True),
-            Word("--dry-run", "say what would be done, and no more"),
-            FORMAT,
-        ),
-        examples=("upgrade --dry-run", "upgrade"),
-        ends=(
-            (0, "done, or nothing to do"),
-            (1, "something was written by a newer version, or cannot be read"),
-            (3, "with --dry-run: there is something to do"),
-        ),
-    ),
 )

@@ -27,7 +27,7 @@ from hydro_core.spark.pipeline.put_back import PutBack
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.ledger.ledger import state_error
 from hydro_core.spark.store.ledger.lock import WriterLock
-from hydro_core.spark.store.stored_format import refuse_newer
+from hydro_core.spark.store.stored_format import refuse_other_format
 from hydro_core.storage.places import carry, files_in, remove_tree
 from hydro_core.storage.remote import DataPlace, Remote, name_below
 
@@ -185,7 +185,7 @@ class _InPlace:
     def stage(self) -> None:
         """Copies what is to be there beside what it replaces, and reads it."""
         source = self._asked.source(self.flow)
-        refuse_newer(source)
+        refuse_other_format(source)
         if self._in_store is not None:
             _refuse_broken(self._asked, source, self.flow)
             self._in_store.prepare()
@@ -227,7 +227,7 @@ def _laid(source: DataPlace, to: Path) -> None:
 
 def _refuse_broken(asked: Restorable, directory: DataPlace, flow: FlowAsset) -> None:
     """Reads all that a directory has of a flow, and refuses what is not whole."""
-    refuse_newer(directory)
+    refuse_other_format(directory)
     found, source = verify(directory, measure), asked.source(flow)
     if found.problems:
         raise _damaged(asked, found.problems[0].replace(str(directory), str(source)))

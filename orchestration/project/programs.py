@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hydro_core.artifact.deployment import FORMAT, PACKAGE, Costs, Deployment, Validated
+from hydro_core.artifact.deployment import PACKAGE, Costs, Deployment, Validated
 from hydro_core.artifact.files import WrittenDeployment
 from hydro_core.errors import Diagnostic
 from hydro_core.lang.params import written
@@ -92,7 +92,6 @@ def _was_read_from(flow: FlowAsset, deployed: Deployment) -> bool:
     texts = texts_of(flow)
     return (
         bool(texts)
-        and deployed.format == FORMAT
         and texts == deployed.program.texts
         and written(params_given(flow)) == deployed.params
         and deployed.versions.get(PACKAGE) == _release()

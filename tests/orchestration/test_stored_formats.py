@@ -1,187 +1,97 @@
-"""What earlier versions have stored is read, goes on, and is taken to the format at hand."""
+"""A pipeline that is stored in another format is refused by every command, and left as it is."""
 
 from __future__ import annotations
 
 import json
-import tarfile
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from hydro_core.cli.main import main
-from hydro_core.spark.store import stored_format
-from hydro_core.spark.store.ledger.lock import WriterLock
-from hydro_core.spark.store.stored_format import FORMAT, NOTE, Migration, format_of
+from hydro_core.spark.store.ledger.ledger import Ledger
+from hydro_core.spark.store.stored_format import FORMAT, NOTE, format_of
 from hydrotick.code_location.factory import project_definitions
-from hydrotick.instance.opening import open_instance
 from hydrotick.project.project import project_at
 from hydrotick.runner.runner import TickRunner
-from tests.support.stored_formats import DAYS, FORMATS, land, stored
 
-pytestmark = [pytest.mark.spark, pytest.mark.dagster]
+pytestmark = pytest.mark.dagster
 
-ALL = sorted(int(file.name.split(".")[0]) for file in FORMATS.glob("*.tar.gz"))
-
-
-class Shop:
-    """A project as an earlier version has left it."""
-
-    def __init__(self, place: Path, number: int) -> None:
-        with tarfile.open(FORMATS / f"{max(number, 1)}.tar.gz") as packed:
-            packed.extractall(place, filter="data")
-        self.place = place
-        self.directory = place / "data" / "pipelines" / "totals"
-        self.expected = json.loads((place / "expected.json").read_text())
-        if number == 0:
-            # The same, before a directory said so.
-            (self.directory / NOTE).unlink()
-
-    def files(self) -> Mapping[str, bytes]:
-        """All that is stored, byte by byte, but for locks."""
-        return {
-            str(file.relative_to(self.directory)): file.read_bytes()
-            for file in sorted(self.directory.rglob("*"))
-            if file.is_file() and file.name != "_lock"
-        }
-
-
-@pytest.fixture(params=[0, *ALL])
-def shop(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
-    found = Shop(tmp_path / "shop", request.param)
-    monkeypatch.chdir(found.place)
-    monkeypatch.setenv("HYDROTICK_SPARK_MASTER", "local[2]")
-    return found
+ASSET = """
+program: totals.hydro
+ticks: {start: 2026-01-01, every: 1d}
+inputs: {a: {path: payments, column: day}}
+"""
+COMMANDS = (
+    ["status"],
+    ["backfill", "totals", "--to", "2026-01-01"],
+    ["plan", "totals"],
+    ["show", "totals", "o"],
+)
 
 
 @pytest.fixture
-def newest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
-    found = Shop(tmp_path / "shop", FORMAT)
-    monkeypatch.chdir(found.place)
-    return found
+def pipeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory of a flow's pipeline with a ledger, in a project that is the current folder."""
+    flow = tmp_path / "assets" / "totals"
+    flow.mkdir(parents=True)
+    (flow / "asset.yaml").write_text(ASSET)
+    (flow / "totals.hydro").write_text('a = source("k string, day date")\na -> o\n')
+    monkeypatch.chdir(tmp_path)
+    directory = tmp_path / "data" / "pipelines" / "totals"
+    Ledger(directory).create()
+    return directory
 
 
-def _told(capsys: pytest.CaptureFixture[str]) -> Any:
-    return json.loads(capsys.readouterr().out)
+def _files(directory: Path) -> dict[str, bytes]:
+    files = (file for file in sorted(directory.rglob("*")) if file.name != "_lock")
+    return {str(file): file.read_bytes() for file in files if file.is_file()}
 
 
-def test_every_format_is_here() -> None:
-    assert list(range(1, FORMAT + 1)) == ALL
-    assert set(stored_format.MIGRATIONS) == set(ALL)
+def test_a_new_pipeline_says_its_format(pipeline: Path) -> None:
+    assert format_of(pipeline).number == FORMAT
+    assert main(["status"]) == 0
 
 
-def test_it_is_read_and_goes_on(
-    shop: Shop, capsys: pytest.CaptureFixture[str], spark: SparkSession
+@pytest.mark.parametrize(
+    ("note", "says", "cure"),
+    [
+        (
+            json.dumps({"format": FORMAT + 8, "hydrotick": "7.4.1"}),
+            f"is stored in format {FORMAT + 8}, which hydrotick 7.4.1 has written",
+            "run the flow with hydrotick 7.4.1 or a later one",
+        ),
+        (
+            json.dumps({"format": 1, "hydrotick": "0.1.0"}),
+            "is stored in format 1, which hydrotick 0.1.0 has written",
+            "`hydrotick reset` and then `hydrotick backfill`",
+        ),
+        (None, "is stored in format 0, which another hydrotick has written", "`hydrotick reset`"),
+        ("{", f"{NOTE} cannot be read", "restore it from a copy of the directory"),
+    ],
+    ids=["newer", "older", "unsaid", "broken"],
+)
+def test_a_pipeline_of_another_format_is_refused(
+    pipeline: Path, note: str | None, says: str, cure: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert spark
-    before = shop.files()
-    assert stored(shop.place) == shop.expected["rows"]
-    assert main(["status", "--verify"]) == 0
-    assert main(["plan", "totals"]) == 0
-    capsys.readouterr()
-    main(["status", "--format", "json"])
-    (flow,) = _told(capsys)["flows"]
-    assert (flow["committed"], flow["late"], flow["undeployed"]) == (len(DAYS), {}, "")
-    assert shop.files() == before
-
-    land(shop.place / "data", 5, [("eve", 1)])
-    assert main(["backfill", "totals", "--to", "2026-01-05"]) == 0
-    assert main(["correct", "totals", "--from", "2026-01-03", "--yes"]) == 0
-    after = stored(shop.place)
-    assert {name: after[name] for name in shop.expected["rows"]} == shop.expected["rows"]
-    assert any("eve" in row for row in after["sums 4"])
-    program = shop.place / "assets" / "totals" / "totals.hydro"
-    program.write_text(program.read_text().replace("n=count())", "m=count())"))
-    assert main(["deploy", "totals", "--yes"]) == 0
-    assert main(["rollback", "totals", "--yes"]) == 0
-    assert stored(shop.place) == after
-    assert main(["status", "--verify"]) == 0
-
-
-def test_it_is_taken_to_the_format_at_hand(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
-    was, before = format_of(shop.directory).number, shop.files()
-    assert main(["upgrade", "--dry-run", "--format", "json"]) == (3 if was < FORMAT else 0)
-    (told, _) = _told(capsys)["upgraded"]
-    assert len(told["steps"]) == FORMAT - was
-    assert shop.files() == before
-    assert main(["upgrade"]) == 0
-    assert format_of(shop.directory).number == FORMAT
-    capsys.readouterr()
-    assert main(["upgrade", "--dry-run"]) == 0
-    assert "totals: as this version has it" in capsys.readouterr().out
-
-
-def test_who_is_killed_in_it_begins_anew(newest: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    def killed(directory: Path) -> None:
-        (directory / "half").write_text("")
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(stored_format, "FORMAT", FORMAT + 1)
-    killing = {**stored_format.MIGRATIONS, FORMAT + 1: Migration("it is another", killed)}
-    monkeypatch.setattr(stored_format, "MIGRATIONS", killing)
-    with pytest.raises(KeyboardInterrupt):
-        stored_format.migrate(newest.directory)
-    assert format_of(newest.directory).number == FORMAT
-    done = {**killing, FORMAT + 1: Migration("it is another", lambda _: None)}
-    monkeypatch.setattr(stored_format, "MIGRATIONS", done)
-    stored_format.migrate(newest.directory)
-    assert format_of(newest.directory).number == FORMAT + 1
-
-
-def test_one_at_work_is_not_upgraded(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
-    was = format_of(shop.directory).number
-    with WriterLock(shop.directory):
-        assert main(["upgrade", "totals"]) == (1 if was < FORMAT else 0)
-    assert ("another writer is at work" in capsys.readouterr().out) == (was < FORMAT)
-    assert format_of(shop.directory).number == was
-
-
-def test_what_a_newer_version_has_written_is_left_alone(
-    newest: Shop, capsys: pytest.CaptureFixture[str]
-) -> None:
-    note = newest.directory / NOTE
-    note.write_text(json.dumps({"format": FORMAT + 8, "hydrotick": "7.4.1"}))
-    before = newest.files()
-    says = f"is stored in format {FORMAT + 8}, which hydrotick 7.4.1 has written"
-    for words in (
-        ["status"],
-        ["backfill", "totals"],
-        ["plan", "totals"],
-        ["show", "totals", "sums"],
-    ):
-        assert main(words) == 1
-        printed = capsys.readouterr()
-        assert says in printed.out + printed.err
-        assert "Traceback" not in printed.err
-    assert main(["upgrade"]) == 1
-    assert says in capsys.readouterr().out
-    found = project_at(newest.place)
-    shown = project_definitions(found.flows, TickRunner(found.settings)).resolve_asset_graph()
+    (pipeline / NOTE).unlink()
+    if note is not None:
+        (pipeline / NOTE).write_text(note)
+    before = _files(pipeline)
+    for words in COMMANDS:
+        assert main(words) == 1, words
+        printed = "".join(capsys.readouterr())
+        assert says in printed, words
+        assert cure in printed, words
+        assert "Traceback" not in printed
+    project = project_at(Path.cwd())
+    shown = project_definitions(project.flows, TickRunner(project.settings)).resolve_asset_graph()
     assert not shown.executable_asset_keys
-    note.write_text("{")
-    assert main(["status"]) == 1
-    assert f"{NOTE} cannot be read" in "".join(capsys.readouterr())
-    note.write_bytes(before[NOTE])
-    assert newest.files() == before
+    assert _files(pipeline) == before
 
 
-def test_dagsters_records_follow_its_release(
-    newest: Shop, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_a_pipeline_of_another_format_starts_over(
+    pipeline: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    home = newest.place / "data" / "dagster"
-    with open_instance(home) as instance:
-        kind = type(instance.run_storage)
-        known = instance.run_storage.alembic_version()
-    assert known is not None
-    assert main(["upgrade", "--dry-run"]) == 0
-    done: list[bool] = []
-    monkeypatch.setattr(kind, "alembic_version", lambda _: ("before", known[1]))
-    monkeypatch.setattr("dagster.DagsterInstance.upgrade", lambda *_: done.append(True))
-    capsys.readouterr()
-    assert main(["upgrade", "--dry-run"]) == 3
-    assert f"Dagster's records: runs: revision before becomes {known[1]}" in capsys.readouterr().out
-    assert not done
-    assert main(["upgrade"]) == 0
-    assert done == [True]
+    (pipeline / NOTE).write_text(json.dumps({"format": 1, "hydrotick": "0.1.0"}))
+    assert main(["reset", "totals", "--yes"]) == 0, capsys.readouterr()
+    assert main(["status"]) == 0

@@ -18,7 +18,7 @@ ELSEWHERE = {
     ".venv/bin/python -m pytest -q tests/spark/test_data_functions.py": _A_CHECKOUT,
     "make demo": "the flights are a flow of the repository: tests/orchestration/test_flights.py",
     'export PATH="$PWD/.venv/bin:$PATH"': _A_CHECKOUT,
-    "pip install hydrotick-0.1.0-py3-none-any.whl": "what `environment.py` and `test_by_pip.py` do",
+    "pip install hydrotick-0.2.0-py3-none-any.whl": "what `environment.py` and `test_by_pip.py` do",
     "dg scaffold defs hydrotick.HydrotickProject shop": (
         "a project of `create-dagster`, which brings `dg`: tests/orchestration/test_in_dagster.py"
     ),

@@ -31,7 +31,7 @@ from hydro_core.spark.store.ledger.lock import LOCK_FILE, WriterLock
 from hydro_core.spark.store.outputs.published import PUBLISHED
 from hydro_core.spark.store.schema import recorded_table
 from hydro_core.spark.store.store import OnStep
-from hydro_core.spark.store.stored_format import NOTE, refuse_newer
+from hydro_core.spark.store.stored_format import NOTE, refuse_other_format
 from hydro_core.storage.delta import entry_of, opened_table
 from hydro_core.storage.places import carry, entries_in, files_in, remove_tree
 from hydro_core.storage.remote import DataPlace, Remote, name_below
@@ -75,7 +75,7 @@ class PutBack:
             DataError: there is nothing in the copy, or a newer version wrote it (code `state`).
         """
         with faults_as_errors(f"the pipeline in {self._to}"):
-            refuse_newer(self._source)
+            refuse_other_format(self._source)
             commits = Ledger(self._source).commits(since=-1)
             if not commits:
                 raise state_error(f"there is no flow in {self._source}", "name another directory")

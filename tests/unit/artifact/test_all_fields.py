@@ -26,11 +26,9 @@ from hydro_core.functions.fn import Fn
 from hydro_core.functions.tree import Expr
 from hydro_core.optimize.optimizer import optimize
 from hydro_core.optimize.statistics import Statistics
-from hydro_core.program_change.difference import difference
 from hydro_core.program_change.said import said
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import Row
-from tests.support.deployments import records
 
 REQUIRED = """
 a = source("k long not null, deep struct<at: date not null, in: array<struct<i: int not null>>>")
@@ -161,27 +159,9 @@ def test_what_is_required_is_said_of_what_was_read(tmp_path: Path) -> None:
     assert said(found.program.typed) == said(program.typed)
 
 
-def test_a_deployment_of_format_3_is_read() -> None:
-    """One that was written before types were text; it does not say `not null`."""
-    found = read(Path(__file__).parent / "format_3", 1)
-    text = found.program.texts["orders.hydro"]
-    now = compile_text(text, file="orders.hydro")
-    typed = found.program.typed
-    assert {n: t.item for n, t in typed.inputs.items()} == now.typed.schemas
-    assert typed.outputs == now.typed.outputs
-    assert [t.name for t in found.tables if t.role == "output"] == [
-        "totals", "large", "lengths", "made",
-    ]  # fmt: skip
-    again = deployment_of("orders", now.typed, optimize(now.typed))
-    assert {t.name: t.item for t in again.tables} == {t.name: t.item for t in found.tables}
-    assert said(typed) != said(now.typed)
-    # Deployed again, it takes over every table, and says what is required from there on.
-    assert difference(found, again, records(found)).is_nothing
-
-
-def test_a_deployment_of_format_7_is_written_as_it_was(tmp_path: Path) -> None:
+def test_a_deployment_that_0_2_0_wrote_is_written_as_it_was(tmp_path: Path) -> None:
     """One of a program with slots, bounds, cycles, views, values and functions of each kind."""
-    stored = Path(__file__).parent / "format_7" / "deployments" / "1"
+    stored = Path(__file__).parent / "of_0_2_0" / "deployments" / "1"
     number = write(tmp_path, read(stored.parent.parent, 1))
     for file in stored.iterdir():
         again = (tmp_path / "deployments" / str(number) / file.name).read_text("utf-8")

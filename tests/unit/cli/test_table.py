@@ -107,10 +107,10 @@ def test_stores_are_those_that_have_jars() -> None:
 
 def test_help_has_exit_codes_and_examples(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main(["upgrade", "--help"])
+        main(["restore", "--help"])
     said = capsys.readouterr().out
-    assert "exit codes:\n  0  done, or nothing to do\n" in said
-    assert said.endswith("for example:\n  hydrotick upgrade --dry-run\n  hydrotick upgrade\n")
+    assert "exit codes:\n  0  done\n  1  nothing was changed" in said
+    assert "for example:\n  hydrotick restore " in said
 
 
 @pytest.mark.parametrize("line", READING)

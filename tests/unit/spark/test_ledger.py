@@ -9,13 +9,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
 from hydro_core.errors import DataError
 from hydro_core.spark.functions.reruns import GuardedFunction, Rerun, counted
-from hydro_core.spark.store.ledger.commit import LEDGER_SCHEMA, Commit
+from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.input_reads import InputRead
 from hydro_core.spark.store.ledger.ledger import LEDGER, Ledger
 from hydro_core.spark.store.ledger.lock import LOCK_FILE, WriterLock
@@ -176,34 +175,6 @@ def test_reruns_are_counted_from_commit_to_commit(ledger: Ledger) -> None:
     assert [len(c.ran_again) for c in (first, second, third)] == [1, 2, 0]
     assert str(third.reruns[0]) == "ratio (p.hydro, line 3), 2 times in all"
     assert str(third.reruns[1]) == "lambda r: r.v * r.v, 1 time in all"
-
-
-def test_a_ledger_from_before_reruns_were_counted_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read = LEDGER_SCHEMA.field("inputs").type.value_type
-    fewer = pa.list_(pa.struct([field for field in read if field.name != "accepted_listing"]))
-    old = pa.schema(
-        [
-            field.with_type(fewer) if field.name == "inputs" else field
-            for field in LEDGER_SCHEMA
-            if field.name != "reruns"
-        ]
-    )
-    with monkeypatch.context() as patched:
-        patched.setattr("hydro_core.spark.store.ledger.ledger.LEDGER_SCHEMA", old)
-        ledger = Ledger(tmp_path)
-        ledger.create()
-        ledger.append(commit(0))
-    ledger = Ledger(tmp_path)
-    assert ledger.last == commit(0)
-    again = GuardedFunction("0a1b", "ratio", "p.hydro", 3)
-    listed = InputRead("messages", accepted_listing="1.parquet")
-    later = replace(commit(1), reruns=counted((), [again], 1, range(1, 2)), inputs=(listed,))
-    ledger.append(later)
-    assert Ledger(tmp_path).commits() == (commit(0), later)
-    DeltaTable(tmp_path / LEDGER).optimize.compact()
-    assert Ledger(tmp_path).commits() == (commit(0), later)
 
 
 def test_reading_a_ledger_loads_neither_pandas_nor_functions_of_arrow(ledger: Ledger) -> None:

@@ -159,13 +159,13 @@ def test_a_commit_is_the_row_that_it_was() -> None:
     ]
 
 
-def test_what_was_written_before_a_field_was_there_has_its_default() -> None:
+def test_a_field_that_a_record_lacks_has_its_default() -> None:
     row = {"sequence": 0, "first": 0, "last": 0, "plan": "p", "versions": [], "rows": []}
     now = datetime(2026, 1, 1)
     old = {"started": now, "committed": now, "checks": "{}", "tables": "{}", "inputs": None}
     found = of_record(Commit, {**row, **old})
     assert (found.inputs, found.reruns, found.start) == ((), (), None)
-    assert found.back is None
+    assert not found.back
     assert found.committed == now.replace(tzinfo=UTC)
 
 

@@ -13,7 +13,7 @@ from hydro_core.catalog.forms import Form
 from hydro_core.spark.functions.reruns import Rerun
 from hydro_core.spark.store.ledger.input_reads import InputRead
 from hydro_core.spark.store.ledger.record_columns import columns_of
-from hydro_core.types.records import AS_TEXT, BEFORE
+from hydro_core.types.records import AS_TEXT
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,8 @@ class Commit:
     """What each table holds: enough to see whether another program can go on from it."""
     reruns: tuple[Rerun, ...] = ()
     """The functions for which ranges up to this one ran again in Python."""
-    back: bool | None = field(default=False, metadata={BEFORE: None})
-    """Whether it went back to a program that had served before; None: an earlier version wrote it,
-    which did not say.
-    """
+    back: bool = False
+    """Whether it went back to a program that had served before."""
 
     @property
     def ticks(self) -> range:
@@ -70,7 +68,7 @@ def programs_of(commits: Iterable[Commit]) -> tuple[Commit, ...]:
         last[commit.plan] = commit
         if served[-1:] == [commit.plan]:
             continue
-        if commit.plan in served and commit.back in (True, None):
+        if commit.plan in served and commit.back:
             while served[-1] != commit.plan:
                 served.pop()
         else:

@@ -25,7 +25,7 @@ from hydro_core.spark.store.delta.actions import stored_file
 from hydro_core.spark.store.ledger.commit import LEDGER_SCHEMA, Commit, programs_of
 from hydro_core.spark.store.ledger.input_reads import InputRead
 from hydro_core.spark.store.ledger.record_columns import as_rows, records_in
-from hydro_core.spark.store.stored_format import note_format, refuse_newer
+from hydro_core.spark.store.stored_format import note_format, refuse_other_format
 from hydro_core.storage.arrow import opened
 from hydro_core.storage.delta import (
     created_table,
@@ -91,6 +91,9 @@ class Ledger:
         if self.exists:
             return
         refuse_path(self.directory)
+        self.directory.mkdir(parents=True, exist_ok=True)
+        # It comes first: a ledger without it is of before any release.
+        note_format(self.directory)
         if isinstance(self.directory, Path):
             self._create_staged(self.directory)
         else:
@@ -100,10 +103,8 @@ class Ledger:
             except DeltaError as error:
                 if not self.exists:  # as below
                     raise _unreadable(self._path, error) from error
-        note_format(self.directory)
 
     def _create_staged(self, directory: Path) -> None:
-        directory.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(prefix=f"{LEDGER}-", dir=directory) as part:
             made = Path(part) / LEDGER
             created_table(made, LEDGER_SCHEMA, LEDGER)
@@ -235,8 +236,6 @@ class Ledger:
                 table,
                 as_rows([commit], LEDGER_SCHEMA),
                 mode="append",
-                # A ledger that an earlier version made has fewer columns.
-                schema_mode="merge",
                 commit_properties=properties,
             )
         except CommitFailedError as error:
@@ -272,7 +271,7 @@ class Ledger:
 
     def _open(self) -> DeltaTable | None:
         if self._table is None and self.exists:
-            refuse_newer(self.directory)
+            refuse_other_format(self.directory)
             self._first = self._entry(0)
             try:
                 self._table = opened_table(self._path)
