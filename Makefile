@@ -6,6 +6,9 @@ VENV ?= .venv
 # What targets that run something need first; `make SETUP= unit` leaves it out where .venv was made otherwise.
 SETUP ?= setup
 
+# The environment of `make test-python`, one for each Python.
+OTHER = $(VENV)-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+
 BIN := $(VENV)/bin
 PY := $(BIN)/python
 SOURCES := hydro_core assets orchestration tests tools benchmarks
@@ -18,7 +21,7 @@ WHEEL := tests/wheel
 VECTORS := tests/spark/test_vectors_on_spark.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo fmt lint unit test second-lane third-lane test-all golden docs screenshots bench bench-tick bench-shards bench-deployments dev lock clean
+.PHONY: help setup demo fmt lint unit test test-python second-lane third-lane test-all golden docs screenshots bench bench-tick bench-shards bench-deployments dev lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +48,11 @@ lint: $(SETUP) ## format, ruff, mypy, import contracts, sizes, and that generate
 
 unit: $(SETUP) ## the tests that need neither Spark nor Dagster, but for the laws: under a minute
 	@$(PYTEST) -q -m "not spark and not dagster and not wheel and not slow" --ignore=tests/laws tests
+
+test-python: ## the unit tests under another Python: make test-python PYTHON=python3.13
+	@$(PYTHON) tools/bootstrap.py --venv $(OTHER) --without-spark
+	@$(OTHER)/bin/python -m pytest -q -m "not spark and not dagster and not wheel and not slow" --ignore=tests/laws \
+		-p no:cacheprovider tests
 
 # By this name, since `make -n` runs what names $(MAKE) itself: it would start the tests, not show them.
 LANE = $(MAKE) -s SETUP=
@@ -97,10 +105,12 @@ bench-deployments: $(SETUP) ## loading deployed flows, and what changing a progr
 dev: $(SETUP) ## the Dagster UI, with its daemon
 	@$(BIN)/hydrotick dev
 
-lock: ## renews requirements/*.txt within pyproject.toml (needs the package uv)
-	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-strip-extras \
+lock: $(SETUP) ## renews requirements/*.txt within pyproject.toml
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-strip-extras \
+		--no-emit-index-url requirements/uv.in -o requirements/uv.txt
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-strip-extras \
 		--no-emit-index-url requirements/build.in -o requirements/build.txt
-	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-strip-extras \
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-strip-extras \
 		--no-emit-index-url --extra dev pyproject.toml -o requirements/lock.txt
 
 clean: ## removes what runs and tests left, and keeps .venv and your data

@@ -4,7 +4,7 @@ jars.
 Runs on a bare Python 3.11 or later with the standard library only. Each step leaves a stamp with
 the hash of what it was made from, so a second run finds nothing to do and takes a moment.
 
-    python3 tools/bootstrap.py [--venv .venv]
+    python3 tools/bootstrap.py [--venv .venv] [--without-spark]
 """
 
 from __future__ import annotations
@@ -16,11 +16,15 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 REQUIREMENTS = ROOT / "requirements"
 OLDEST_PYTHON = (3, 11)
+
+Install = Callable[..., None]
+"""Installs what its arguments say, as `pip install` does."""
 
 
 class SetupError(Exception):
@@ -58,19 +62,26 @@ class Environment:
 
     def pip(self, *arguments: str) -> None:
         """Runs `pip install` for this environment."""
-        command = [self.python, "-m", "pip"]
-        if not self._has_pip():
-            command = [sys.executable, "-m", "pip", "--python", self.python]
-        run(
-            [
-                *command,
-                "install",
-                "--quiet",
-                "--no-input",
-                "--disable-pip-version-check",
-                *arguments,
-            ]
-        )
+        command = [*self._pip(), "install", "--quiet", "--no-input", "--disable-pip-version-check"]
+        run([*command, *arguments])
+
+    def bring_uv(self) -> bool:
+        """Installs the locked uv, which installs packages in a quarter of pip's time; says whether
+        it runs here: not every machine has a wheel of it.
+        """
+        try:
+            self.pip("--require-hashes", "--no-deps", "--requirement", str(REQUIREMENTS / "uv.txt"))
+            run([self._uv, "--version"], stdout=subprocess.DEVNULL)
+        except (SetupError, OSError):
+            return False
+        return True
+
+    def uv(self, *arguments: str) -> None:
+        """Runs `uv pip install` for this environment, from where pip has its packages."""
+        index = self._index_of_pip()
+        environment = {**os.environ, **({"UV_DEFAULT_INDEX": index} if index else {})}
+        command = [self._uv, "pip", "install", "--quiet", "--no-config", "--python", self.python]
+        run([*command, *arguments], environment=environment)
 
     def is_done(self, step: str, fingerprint: str) -> bool:
         """Whether the step was done for this fingerprint."""
@@ -82,6 +93,22 @@ class Environment:
         self.share.mkdir(parents=True, exist_ok=True)
         (self.share / f"{step}.stamp").write_text(fingerprint)
 
+    @property
+    def _uv(self) -> Path:
+        return self.directory / "bin" / "uv"
+
+    def _pip(self) -> list[str | Path]:
+        if self._has_pip():
+            return [self.python, "-m", "pip"]
+        return [sys.executable, "-m", "pip", "--python", self.python]
+
+    def _index_of_pip(self) -> str:
+        """The index that pip is told to use; empty where it uses its own."""
+        command = [*self._pip(), "config", "list"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        lines = [line.partition("=") for line in done.stdout.splitlines()]
+        return next((url.strip("'") for key, _, url in lines if key.endswith(".index-url")), "")
+
     def _has_pip(self) -> bool:
         return any(self.directory.glob("lib/python3*/site-packages/pip/__init__.py"))
 
@@ -90,7 +117,9 @@ def main() -> int:
     """Does every step that is not done yet."""
     parser = argparse.ArgumentParser(description="the environment that hydrotick runs in")
     parser.add_argument("--venv", type=Path, default=ROOT / ".venv")
-    environment = Environment(parser.parse_args().venv.resolve())
+    parser.add_argument("--without-spark", action="store_true", help="what Spark needs is left out")
+    asked = parser.parse_args()
+    environment = Environment(asked.venv.resolve())
     started = time.monotonic()
     try:
         if sys.version_info < OLDEST_PYTHON:
@@ -98,7 +127,7 @@ def main() -> int:
                 f"hydrotick needs Python 3.11 or later, and this is {sys.version.split()[0]}: "
                 "name another one with `make PYTHON=python3.12`"
             )
-        steps = (packages, project, spark)
+        steps = (packages, project) if asked.without_spark else (packages, project, spark)
         worked = [step(environment) for step in steps]
     except SetupError as error:
         sys.stderr.write(f"setup: {error}\n")
@@ -115,15 +144,28 @@ def packages(environment: Environment) -> bool:
     if environment.python.exists() and environment.is_done("packages", fingerprint):
         return False
     environment.make()
-    say("packages", "some 150, the largest is Spark: a few minutes")
-    # Two of the packages are sources: they are built with the locked setuptools, not with whatever
-    # is newest.
-    environment.pip("--require-hashes", "--no-deps", "--requirement", str(build))
-    environment.pip(
-        "--require-hashes", "--no-deps", "--no-build-isolation", "--requirement", str(lock)
-    )
+    say("packages", "some 150, the largest is Spark: a minute or two")
+    if not _installed(environment.uv if environment.bring_uv() else None, build, lock):
+        say("packages", "uv does not install them here, so pip does: a few minutes more")
+        _install(environment.pip, build, lock)
     environment.done("packages", fingerprint)
     return True
+
+
+def _installed(by_uv: Install | None, build: Path, lock: Path) -> bool:
+    try:
+        if by_uv is not None:
+            _install(by_uv, build, lock)
+    except SetupError:
+        return False
+    return by_uv is not None
+
+
+def _install(install: Install, build: Path, lock: Path) -> None:
+    # Two of the packages are sources: they are built with the locked setuptools, not with whatever
+    # is newest.
+    install("--require-hashes", "--no-deps", "--requirement", str(build))
+    install("--require-hashes", "--no-deps", "--no-build-isolation", "--requirement", str(lock))
 
 
 def project(environment: Environment) -> bool:
@@ -139,18 +181,20 @@ def project(environment: Environment) -> bool:
 
 def spark(environment: Environment) -> bool:
     """Makes ready what Spark needs beside its package, the last thing that a network is needed for:
-    a Java where the machine has none that Spark can use, the Delta jars, and an archive of the
-    classes that Spark loads.
+    a Java where the machine has none that Spark can use, and the Delta jars.
+
+    The archive of the classes that Spark loads is not built here: `hydrotick ready` builds it where
+    many JVMs start, which is where it pays.
     """
     # The Java of the environment variables is part of it: another one may be used next time.
     machine = f"{os.environ.get('JAVA_HOME')} {shutil.which('java')}"
     session = ROOT / "hydro_core" / "spark" / "session"
-    ours = (session / f"{name}.py" for name in ("java", "jars", "ready", "classes"))
+    ours = (session / f"{name}.py" for name in ("java", "jars", "ready"))
     fingerprint = f"{fingerprint_of(*ours)} {machine}"
     if environment.is_done("spark", fingerprint):
         return False
-    say("Spark", "a Java if there is none, the jars of Delta, an archive of classes")
-    run([environment.python, "-m", "hydro_core.cli.main", "ready"], stdout=subprocess.DEVNULL)
+    say("Spark", "a Java if there is none, the jars of Delta")
+    run([environment.python, "-m", "hydro_core.spark.session.ready"])
     environment.done("spark", fingerprint)
     return True
 
@@ -172,9 +216,15 @@ def fingerprint_of(*paths: Path) -> str:
     return digest.hexdigest()
 
 
-def run(command: list[str | Path], stdout: int | None = None) -> None:
+def run(
+    command: list[str | Path],
+    stdout: int | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> None:
     """Runs a command in the project's directory; its failure is the set-up's."""
-    done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=stdout, check=False)
+    done = subprocess.run(
+        command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=stdout, env=environment, check=False
+    )
     if done.returncode != 0:
         words = " ".join(
             Path(part).name if isinstance(part, Path) else part for part in command[:5]

@@ -3,6 +3,7 @@ where the machine has none, and the jars of Delta.
 
 `hydrotick ready` does it ahead: when an image is built, or as the user who may write into the
 environment. It also makes the archive of classes, by which every JVM starts in half of the time.
+`python -m hydro_core.spark.session.ready` leaves the archive out: it costs what many starts gain.
 """
 
 from __future__ import annotations
@@ -190,3 +191,7 @@ def _size(file: Path) -> int:
 def _say(text: str) -> None:
     sys.stderr.write(f"hydrotick: {text}\n")
     sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    made_ready(default_share())
