@@ -182,20 +182,6 @@ def read(directory: DataPlace, number: int) -> Deployment:
     return _deployment(texts, about)
 
 
-def bring(source: DataPlace, directory: Remote) -> None:
-    """Writes the deployments of another pipeline's directory as the next ones of one in a store, as
-    far as it has none of their names; each is there as a whole, or not at all.
-
-    Raises:
-        DataError: one of them cannot be read (code `state`).
-    """
-    known = {name_at(directory, number) for number in numbers(directory)}
-    for number in numbers(source):
-        if name_at(source, number) not in known:
-            read(source, number)
-            _put(_texts(source / FOLDER / str(number)), directory / FOLDER, directory)
-
-
 def _about(text: str) -> dict[str, Any]:
     """What the file says of a deployment; `ValueError` if it says nothing of one."""
     match json.loads(text):

@@ -1,27 +1,37 @@
-"""`hydrotick copy` and `hydrotick restore`: a flow, or the whole project, as of a moment."""
+"""`hydrotick copy` and `hydrotick restore`: pipelines as of a moment.
+
+A copy is a folder for each flow and `copy.json`, which is written last: without it there is no
+copy. Readers are copied and restored before what they read, so nothing is ever ahead of its input.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from hydro_core.cli.command import Asked, MisuseError
 from hydro_core.errors import DataError
 from hydro_core.files.local_path import place_at
+from hydro_core.machine.delta_path import refuse_path
+from hydro_core.machine.faults import faults_as_errors
 from hydro_core.machine.wrong_path import refuse_below_file
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.pipeline.copy import copy_pipeline
-from hydro_core.spark.store.ledger.ledger import LEDGER, Ledger
-from hydro_core.storage.delta import is_table
+from hydro_core.spark.pipeline.copy import (
+    copy_pipeline,
+    damaged_files,
+    hashes_of,
+    restore_pipeline,
+)
+from hydro_core.spark.store.ledger.ledger import Ledger, state_error
+from hydro_core.spark.store.stored_format import refuse_other_format, this_version
+from hydro_core.storage.places import entries_in, write_whole
 from hydro_core.storage.remote import DataPlace
+from hydro_core.types.records import as_record, of_record
 
-from ..code_location.records import end_orphans
-from ..copies.copying import copy_project, readers_first
-from ..copies.note import CopyNote, note_in
-from ..copies.restoring import Restorable, read_again
-from ..copies.restoring import restore as put_back
+from ..code_location.records import end_orphans, recorded_tables
 from ..instance.opening import open_existing
 from ..project import project
 from ..project.console import Console, flow_named
@@ -31,178 +41,183 @@ from ..runner.runner import TickRunner
 from .maintenance import counted
 from .ticking import record_committed
 
+NOTE = "copy.json"
 _DONE, _UNCHANGED, _CHANGES = 0, 1, 3
 
 
+@dataclass(frozen=True, slots=True)
+class CopyNote:
+    """The content of `copy.json`."""
+
+    hydrotick: str
+    made: str
+    flows: Mapping[str, str]
+    """The key of the last committed tick, by flow."""
+    hashes: Mapping[str, Mapping[str, str]]
+    """The hash of each file, by flow and name."""
+
+
 def copy(options: Asked) -> int:
+    """Copies all flows, or one, to a folder that is new or empty."""
     found = project.current()
     open_logs(found.settings.log_format)
-    console = Console(options)
-    to = place_at(options.to, found.settings.storage)
+    to = place_at(options.to, found.settings.storage).absolute()
     if isinstance(to, Path):
         refuse_below_file(to)
-    if options.flow is None:
-        if str(to) in found.names:
-            raise MisuseError(f"`{to}` is a flow: name a directory behind it, or write ./")
-        _copy_project(found, to, console)
-        return _DONE
-    flow = flow_named(options.flow, found)
-    if not isinstance(to, Path):
-        _copy_project(found, to, console, flow)
-        return _DONE
-    done = copy_pipeline(found.settings.pipelines / flow.name, to)
-    last = flow.ticks.calendar.window(done.last).key
-    said = f"{flow.name}: copied up to tick {last}: {counted(done)}, all read again\n"
-    said += f"To go back to it: hydrotick restore {to} {flow.name}"
-    console.give({"flow": flow.name, "tick": last, "to": str(to), **asdict(done)}, said)
+    if options.flow is None and options.to in found.names:
+        raise MisuseError(f"`{options.to}` is a flow: name a directory behind it, or write ./")
+    _refuse_used(to, found)
+    with faults_as_errors(f"the copy in {to}"):
+        to.mkdir(parents=True, exist_ok=True)
+    pipelines = found.settings.pipelines
+    names = [flow_named(options.flow, found).name] if options.flow else _readers_first(found)
+    names = [name for name in names if Ledger(pipelines / name).last is not None]
+    if not names:
+        raise state_error("no flow has committed a tick", "run some ticks first")
+    with faults_as_errors(f"the copy in {to}"):
+        copied = {name: copy_pipeline(pipelines / name, to / name) for name in names}
+        made = datetime.now(UTC).isoformat(timespec="seconds")
+        keys = {name: _key(found, name, one.last) for name, one in copied.items()}
+        hashes = {name: hashes_of(to / name) for name in names}
+        note = CopyNote(this_version(), made, keys, hashes)
+        write_whole(to / NOTE, json.dumps(as_record(note), indent=1))
+    flows = [{"flow": name, "tick": keys[name], **asdict(one)} for name, one in copied.items()]
+    lines = [f"{name}: copied up to tick {keys[name]}: {counted(copied[name])}" for name in names]
+    lines.append(f"To go back to it: hydrotick restore {options.to}")
+    Console(options).give({"to": str(to), "made": made, "flows": flows}, "\n".join(lines))
     return _DONE
-
-
-def _copy_project(
-    found: Project, to: DataPlace, console: Console, only: FlowAsset | None = None
-) -> None:
-    done = copy_project(found, to, only=only)
-    note, (files, size) = done.note, done.moved
-    new = f"{files:,} of {len(note.hashes):,} files, {size / 1e6:,.1f} MB, are new"
-    lines = [f"{len(done.flows)} flow(s) copied to {to}: {new}; all read again"]
-    lines += [
-        f"  {name}: up to tick {note.flows[name]}: {counted(one)}"
-        for name, one in done.flows.items()
-    ]
-    lines += ["  Dagster's records"] if note.records else []
-    lines += [f"  landed: {path}" for path in note.landed]
-    lines += done.remarks
-    lines.append(f"To go back to it: hydrotick restore {to}")
-    told = {
-        "to": str(to),
-        "made": note.made,
-        "flows": [
-            {"flow": name, "tick": note.flows[name], **asdict(one)}
-            for name, one in done.flows.items()
-        ],
-        "landed": list(note.landed),
-        "records": note.records,
-        "files": len(note.hashes),
-        "new_files": files,
-        "new_bytes": size,
-        "notes": list(done.remarks),
-    }
-    console.give(told, "\n".join(lines))
 
 
 def restore(options: Asked) -> int:
+    """Replaces the pipelines of all flows of a copy, or of some, by it."""
     found, console = project.current(), Console(options)
     open_logs(found.settings.log_format)
-    asked = _asked(options, found)
+    at = place_at(options.copy, found.settings.storage).absolute()
+    note = _read_note(at)
+    flows = _asked_flows(options, note, found)
+    for flow in flows:
+        if damaged := damaged_files(at / flow.name, note.hashes[flow.name]):
+            raise state_error(
+                f"the copy in {at} is damaged: {damaged[0]} is not what was copied",
+                "restore another copy, or start over (`hydrotick reset`); nothing was changed",
+            )
+        refuse_other_format(at / flow.name)
     runner = TickRunner(found.settings)
+    before = {flow.name: _last(flow, runner.directory(flow)) for flow in flows}
+    lines = [
+        f"{flow.name}: up to tick {note.flows[flow.name]}, the copy of {note.made}; now "
+        + (f"it is up to {before[flow.name]}" if before[flow.name] else "no tick is committed")
+        for flow in flows
+    ]
+    keys = [(flow.name, note.flows[flow.name]) for flow in flows]
+    ticks = [{"flow": name, "tick": key, "before": before[name]} for name, key in keys]
+    told = {"copy": str(at), "made": note.made, "flows": ticks}
     if options.dry_run:
-        read_again(asked)
-        console.give(*_described(asked, runner, done=False))
+        text = "\n".join(["The copy is whole; it would be restored:", *lines])
+        console.give({**told, "restored": False}, text)
         return _CHANGES
-    console.say("This restores", *(f"  {line}" for line in _lines(asked, runner)))
+    console.say("This restores", *(f"  {line}" for line in lines))
     console.say("What was committed since is computed again from what has landed.")
     if not console.agreed("Nothing was changed."):
         return _UNCHANGED
-    told = _described(asked, runner, done=True)
-    with open_existing(found.settings.dagster_home) as instance:
-        for flow in asked.flows:
-            if instance is not None:
-                end_orphans(instance, flow)
-    put_back(asked, found.settings)
-    with open_existing(found.settings.dagster_home) as instance:
-        # The ticks that are committed now, where Dagster has not these.
-        for flow in found.flows if asked.whole else asked.flows:
-            if instance is not None and runner.next_tick(flow):
-                record_committed(flow, runner, instance)
-    console.give(*told)
+    for flow in flows:
+        _restore(flow, at / flow.name, note, runner)
+    done = [f"{n}: restored up to tick {key}; the ticks after it are open" for n, key in keys]
+    console.give({**told, "restored": True}, "\n".join(done))
     return _DONE
 
 
-def _asked(options: Asked, found: Project) -> Restorable:
-    """What is to be restored.
+def _restore(flow: FlowAsset, source: DataPlace, note: CopyNote, runner: TickRunner) -> None:
+    """Restores a flow; Dagster has its committed ticks then, and no others."""
+    with open_existing(runner.project.dagster_home) as instance:
+        if instance is not None:
+            end_orphans(instance, flow)
+        restore_pipeline(source, note.hashes[flow.name], runner.directory(flow))
+        if instance is not None:
+            instance.wipe_assets(recorded_tables(instance, flow))
+            record_committed(flow, runner, instance)
+
+
+def _refuse_used(to: DataPlace, found: Project) -> None:
+    refuse_path(to)
+    sources = (found.settings.pipelines, found.settings.landed("."))
+    within = [home for home in sources if f"{to}/".startswith(f"{home}/")]
+    problem = f"{to} is within {within[0]}, which is to be copied" if within else ""
+    if not problem and entries_in(to):
+        problem = f"{to} is there already, and not empty"
+    if problem:
+        cure = "name a directory that is not there: each copy has one of its own"
+        raise DataError.of("config", problem, help=cure)
+
+
+def _readers_first(found: Project) -> list[str]:
+    """The names of all flows, each before those that it reads; what one reads whose asset is wrong
+    is not known, so it comes first.
+    """
+    named, ordered = {flow.name: flow for flow in found.flows}, dict[str, None]()
+
+    def fed_first(name: str) -> None:
+        for read in named[name].reads.values():
+            if read.flow in named and read.flow not in ordered:
+                fed_first(read.flow)
+        ordered.setdefault(name)
+
+    for name in named:
+        fed_first(name)
+    broken = [one.name for one in found.broken if one.name not in named]
+    return [*broken, *reversed(ordered)]
+
+
+def _read_note(at: DataPlace) -> CopyNote:
+    try:
+        note: CopyNote = of_record(CopyNote, json.loads((at / NOTE).read_text(encoding="utf-8")))
+    except (FileNotFoundError, NotADirectoryError):
+        cure = "name the directory that `hydrotick copy` made; one without this file is half a copy"
+        raise _wrong(f"there is no copy in {at}: it has no {NOTE}", cure) from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
+        raise state_error(
+            f"{at / NOTE} cannot be read: {problem}",
+            "restore another copy; a folder beside the file is the directory of a pipeline",
+        ) from None
+    return note
+
+
+def _asked_flows(options: Asked, note: CopyNote, found: Project) -> Sequence[FlowAsset]:
+    """The flows that are to be restored, readers first.
 
     Raises:
-        HydroError: there is no copy, or it has not what is asked for; flows would be ahead of what
-            they read (code `config`).
+        DataError: the copy does not have one, or a flow would be ahead of what it reads (`config`).
     """
-    at = place_at(options.copy, found.settings.storage).absolute()
-    note, names = note_in(at), list(dict.fromkeys(options.flows))
-    if note is None and not is_table(at / LEDGER):
-        raise _wrong(f"there is no copy in {at}", "name the directory that `hydrotick copy` made")
-    if note is None and len(names) != 1:
-        cure = f"name the flow that it is of: `hydrotick restore {options.copy} FLOW`"
-        raise _wrong(f"{at} has the copy of one flow", cure)
-    if note is not None and (lacking := [name for name in names if name not in note.flows]):
-        has = ", ".join(note.flows)
-        raise _wrong(f"the copy in {at} has no flow `{lacking[0]}`", f"it has {has}")
-    whole = note is not None and not names
-    wanted = names or [name for name in (note.flows if note else ()) if name in found.names]
-    if not wanted:
-        raise _wrong(f"the copy in {at} has no flow of this project", "name another directory")
-    for name in wanted:
-        flow_named(name, found)
-    order = [flow for flow in readers_first(found.flows) if flow.name in wanted]
-    _refuse_ahead(options.copy, note, order, found)
-    return Restorable(at, note, tuple(order), whole)
-
-
-def _refuse_ahead(
-    copy: str, note: CopyNote | None, restored: Sequence[FlowAsset], found: Project
-) -> None:
-    """Refuses where a flow would stay that has read what is taken back."""
-    names = [flow.name for flow in restored]
+    if lacking := [name for name in options.flows if name not in note.flows]:
+        has = f"it has {', '.join(note.flows)}"
+        raise _wrong(f"the copy in {options.copy} has no flow `{lacking[0]}`", has)
+    names = options.flows or [name for name in note.flows if name in found.names]
+    if not names:
+        raise _wrong(f"the copy in {options.copy} has no flow of this project", "name another one")
     for flow in found.flows:
         read = [one.flow for one in flow.reads.values() if one.flow in names]
-        directory = found.settings.pipelines / flow.name
-        if read and flow.name not in names and Ledger(directory).last is not None:
+        is_stored = Ledger(found.settings.pipelines / flow.name).last is not None
+        if read and flow.name not in names and is_stored:
             cure = f"start it over first: `hydrotick reset {flow.name}`"
-            if note is not None and flow.name in note.flows:
-                cure = f"restore both: `hydrotick restore {copy} {' '.join([*names, flow.name])}`"
-            message = f"`{flow.name}` has read what `{read[0]}` gave after the copy"
-            raise _wrong(message, cure)
-
-
-def _lines(asked: Restorable, runner: TickRunner) -> list[str]:
-    made = "" if asked.note is None else f" of {asked.note.made}"
-    lines = []
-    for flow in asked.flows:
-        now, then = _last(flow, runner.directory(flow)), _last(flow, asked.source(flow))
-        is_now = "no tick is committed" if now is None else f"it is up to {now}"
-        lines.append(f"{flow.name}: up to tick {then}, the copy{made}; now {is_now}")
-    if asked.records is not None:
-        lines.append("Dagster's records")
-    return lines
-
-
-def _described(asked: Restorable, runner: TickRunner, *, done: bool) -> tuple[dict[str, Any], str]:
-    """What is restored, as JSON and in words."""
-    told = {
-        "copy": str(asked.copy),
-        "made": None if asked.note is None else asked.note.made,
-        "flows": [
-            {
-                "flow": flow.name,
-                "tick": _last(flow, asked.source(flow)),
-                "before": _last(flow, runner.directory(flow)),
-            }
-            for flow in asked.flows
-        ],
-        "records": asked.records is not None,
-        "restored": done,
-    }
-    lines = [] if done else ["The copy is whole; it would be restored:", *_lines(asked, runner)]
-    for flow in asked.flows if done else ():
-        last = _last(flow, asked.source(flow))
-        lines.append(f"{flow.name}: restored up to tick {last}; the ticks after it are open")
-    return told, "\n".join(lines)
+            if flow.name in note.flows:
+                both = " ".join([*names, flow.name])
+                cure = f"restore both: `hydrotick restore {options.copy} {both}`"
+            raise _wrong(f"`{flow.name}` has read what `{read[0]}` gave after the copy", cure)
+    return [flow_named(name, found) for name in _readers_first(found) if name in names]
 
 
 def _last(flow: FlowAsset, directory: DataPlace) -> str | None:
+    """The key of the last committed tick; None where there is none, or the ledger is broken."""
     try:
         last = Ledger(directory).last_tick
     except DataError:
         return None
     return None if last is None or last < 0 else flow.ticks.calendar.window(last).key
+
+
+def _key(found: Project, name: str, last: int) -> str:
+    calendars = {flow.name: flow.ticks.calendar for flow in found.flows}
+    return calendars[name].window(last).key if name in calendars else str(last)
 
 
 def _wrong(message: str, cure: str) -> DataError:

@@ -59,11 +59,10 @@ COMMANDS = (
     ),
     of_tables(
         "copy",
-        "Copies the project, or one flow, as of the last commits; ticks may run meanwhile.",
+        "Copies the pipelines of all flows, or of one, as of the last commits; ticks may run.",
         "hydrotick.cli.copies:copy",
-        more="A copy of the project has all flows, what they landed themselves, and Dagster's "
-        "records. Another copy to the same directory replaces it, and copies the files that are "
-        "new; of one flow, the directory may not be there yet.",
+        more="The directory may not be there yet, or is empty. Neither landings nor Dagster's "
+        "records are in a copy.",
         arguments=(
             Word("FLOW", "one flow, its tables and ledger", optional=True),
             Word("DIR", "where the copy is: a directory, or a URL", dest="to"),

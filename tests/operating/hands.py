@@ -215,7 +215,8 @@ class Hands:
         return self.command("restore", str(self._copy(name)), name, "--yes")
 
     def copy_all(self) -> Done:
-        """Copies the project, in the place of the copy before."""
+        """Copies the project, after the copy before is removed."""
+        shutil.rmtree(self._copy_of_all, ignore_errors=True)
         return self.command("copy", str(self._copy_of_all))
 
     def put_back_all(self, *names: str) -> Done:

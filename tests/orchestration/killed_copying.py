@@ -1,32 +1,39 @@
-"""Copies the project in a home, or restores it, and kills itself: copy|restore HOME DIR MOMENT."""
+"""Runs a command on the shop in a home and kills itself at a step: HOME STEP COUNT WORDS…
+
+A step is `carry` (a file is copied) or `rename` (a part is put in its place).
+"""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from hydrotick.copies.copying import copy_project, readers_first
-from hydrotick.copies.note import note_in
-from hydrotick.copies.restoring import Restorable, restore
+import pytest
+
+from hydro_core.cli.main import main
+from hydro_core.spark.pipeline import copy
 from tests.orchestration.shop import Shop
 
 
-def main(what: str, home: Path, to: Path, moment: str) -> None:
-    """Dies when the part of that name is begun."""
-    shop = Shop(home)
+def _killing(step: Callable[..., Any], count: int) -> Callable[..., Any]:
+    left = iter(range(count))
 
-    def step(name: str) -> None:
-        if name == moment:
+    def killing(*words: Any) -> Any:
+        if next(left, None) is None:
             os.kill(os.getpid(), signal.SIGKILL)
+        return step(*words)
 
-    if what == "copy":
-        copy_project(shop.project, to, step)
-    else:
-        asked = Restorable(to, note_in(to), tuple(readers_first(shop.flows)), whole=True)
-        restore(asked, shop.settings, step)
+    return killing
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4])
+    home, name, times, *line = sys.argv[1:]
+    patch = pytest.MonkeyPatch()
+    Shop(Path(home)).serve(patch)
+    of: Any = copy if name == "carry" else Path
+    patch.setattr(of, name, _killing(getattr(of, name), int(times)))
+    sys.exit(main(line))

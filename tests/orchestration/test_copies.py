@@ -1,30 +1,27 @@
-"""Copies of a project: what is restored goes on as if it had never been away."""
+"""Copies of a project: a restored pipeline goes on as if it had never been away."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Mapping
-from contextlib import closing
 from pathlib import Path
+from typing import Any
 
-import dagster as dg
 import pytest
 from pyspark.sql import SparkSession
 
 from hydro_core.cli.main import main
-from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.spark.pipeline import copy as copying
 from hydro_core.spark.pipeline.verify import verify
-from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.lock import WriterLock
-from hydrotick.copies.copying import copy_project
-from hydrotick.copies.note import NOTE, note_in
-from hydrotick.instance.opening import open_instance
+from hydrotick.cli.copies import NOTE
 from hydrotick.quality.facts import measure
 from tests.orchestration.shop import Shop, files_of
 from tests.orchestration.small import BATCHES, PROGRAM, land
@@ -42,7 +39,7 @@ def _session(spark: SparkSession) -> None:
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> All:
-    """What a project has that was never restored."""
+    """The contents of a project that was never restored."""
     assert spark is not None
     return Shop(tmp_path_factory.mktemp("expected") / "data").run(LAST).contents()
 
@@ -52,7 +49,9 @@ def two_ticks(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> 
     """The data of a project with two ticks, and beside it a copy of them."""
     assert spark is not None
     home = tmp_path_factory.mktemp("two") / "data"
-    copy_project(Shop(home).run(1).project, home.parent / "copy")
+    with pytest.MonkeyPatch.context() as patch:
+        Shop(home).run(1).serve(patch)
+        assert main(["copy", str(home.parent / "copy")]) == 0
     return home.parent
 
 
@@ -69,17 +68,17 @@ def copy(shop: Shop) -> Path:
 
 
 def whole(shop: Shop) -> bool:
-    found = [verify(shop.runner.directory(flow), measure) for flow in shop.flows]
-    return all(not one.problems for one in found)
+    verified = [verify(shop.runner.directory(flow), measure) for flow in shop.flows]
+    return all(not one.problems for one in verified)
 
 
-def test_what_is_restored_goes_on(shop: Shop, copy: Path, expected: All) -> None:
+def test_a_restored_project_goes_on(shop: Shop, copy: Path, expected: All) -> None:
+    """Also in a process that has worked on what was replaced, such as a worker's."""
     shop.run(2)
     assert (shop.done(), shop.recorded()) == ([3, 3], [3, 3])
     assert main(["restore", str(copy), "--dry-run"]) == 3
     assert shop.done() == [3, 3]
     assert main(["restore", str(copy), "--yes"]) == 0
-    # Also in a process that has worked on what was replaced.
     assert (shop.done(), shop.recorded()) == ([2, 2], [2, 2])
     assert [place.name for place in shop.settings.pipelines.glob(".*")] == []
     assert whole(shop)
@@ -88,75 +87,58 @@ def test_what_is_restored_goes_on(shop: Shop, copy: Path, expected: All) -> None
     assert shop.recorded() == [LAST + 1, LAST + 1]
 
 
-def test_all_that_is_done_to_flows_is_taken_back(shop: Shop, copy: Path, expected: All) -> None:
+def test_a_correction_and_a_deployment_are_taken_back(
+    shop: Shop, copy: Path, expected: All
+) -> None:
     """A late row, its correction, a deployment and a compaction, a copy of that, and back again."""
     land(shop.settings, [*BATCHES[:1], [("ann", 40)], *BATCHES[2:]])
     shop.run(2)
     assert main(["correct", "small", "--from", "2026-01-02", "--yes"]) == 0
     program = Path(shop.small.program)
     program.write_text(PROGRAM + "payments -> aggregate(n=count()) -> counted\n")
-    assert main(["deploy", "small", "--yes"]) == 0
     assert main(["compact", "small", "--keep-hours", "0"]) == 0
+    assert main(["deploy", "small", "--yes"]) == 0
     shop.run(2)
     changed = shop.contents()
-    shutil.copytree(copy, copy.with_name("first"))
-    assert main(["copy", str(copy)]) == 0
-    assert main(["restore", str(copy), "--yes"]) == 0
+    second = copy.with_name("second")
+    assert main(["copy", str(second)]) == 0
+    assert main(["restore", str(second), "--yes"]) == 0
     assert shop.contents() == changed
-
+    # A restored deployment can be rolled back.
     program.write_text(PROGRAM)
+    assert main(["rollback", "small", "--yes"]) == 0
+    assert whole(shop)
+
     land(shop.settings)
-    assert main(["restore", str(copy.with_name("first")), "--yes"]) == 0
+    assert main(["restore", str(copy), "--yes"]) == 0
     assert shop.done() == [2, 2]
+    assert main(["correct", "small", "--from", "2026-01-01", "--yes"]) == 0
     shop.run(LAST)
     assert shop.contents() == expected
     assert whole(shop)
 
 
-def test_what_is_new_is_copied_alone(
-    shop: Shop, copy: Path, capsys: pytest.CaptureFixture[str]
+def test_ticks_run_while_it_is_copied(
+    shop: Shop, tmp_path: Path, expected: All, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held = {file.stat().st_ino for file in copy.rglob("*")}
-    shop.run(2)
-    assert main(["copy", str(copy), "--format", "json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    (moment,) = (place for place in copy.iterdir() if place.is_dir())
-    files = [file for file in moment.rglob("*") if file.is_file()]
-    new = [file for file in files if file.stat().st_ino not in held]
-    sizes = [file.stat().st_size for file in new]
-    assert told["files"] == len(files)
-    assert (told["new_files"], told["new_bytes"]) == (len(new), sum(sizes))
-    # Of each table an entry and a file at most, lists of what has landed, and the databases.
-    tables = sum(len(_last(flow, shop).versions) + 1 for flow in shop.flows)
-    assert 0 < len(new) <= 2 * tables + 8 < len(files)
-    assert [flow["tick"] for flow in told["flows"]] == ["2026-01-03", "2026-01-03"]
-    # What is not needed any more goes.
-    assert main(["compact", "small", "--keep-hours", "0"]) == 0
-    assert main(["copy", str(copy)]) == 0
-    (moment,) = (place for place in copy.iterdir() if place.is_dir())
-    lost = {file.name for file in files} - {file.name for file in moment.rglob("*")}
-    assert any(name.endswith(".parquet") for name in lost)
+    """A tick and a compaction between any two files: the copy is of one commit, reader first."""
+    carry, begun = copying.carry, list[str]()
 
-
-def _last(flow: FlowAsset, shop: Shop) -> Commit:
-    commit = shop.runner.deployments.commit(flow)
-    assert commit is not None
-    return commit
-
-
-def test_ticks_run_while_it_is_copied(shop: Shop, copy: Path, expected: All) -> None:
-    """What the flow that is read commits meanwhile, its reader has not seen: never otherwise."""
-
-    def meanwhile(part: str) -> None:
-        if part == "small":
+    def carrying(file: Path, to: Path) -> None:
+        if file.parts[-4:-2] == ("small", "state") and not begun:
+            begun.append(str(file))
             shop.run(2)
+            assert main(["compact", "small", "--keep-hours", "0"]) == 0
+        carry(file, to)
 
-    done = copy_project(shop.project, copy, meanwhile)
-    assert done.note.flows == {"peaks": "2026-01-02", "small": "2026-01-03"}
+    monkeypatch.setattr(copying, "carry", carrying)
+    assert main(["copy", str(tmp_path / "other")]) == 0
+    assert begun
+    note = json.loads((tmp_path / "other" / NOTE).read_text())
+    assert note["flows"] == {"peaks": "2026-01-02", "small": "2026-01-03"}
     shop.run(LAST)
-    assert main(["restore", str(copy), "--yes"]) == 0
-    assert shop.done() == [3, 2]
-    assert shop.recorded() == [3, 2]
+    assert main(["restore", str(tmp_path / "other"), "--yes"]) == 0
+    assert (shop.done(), shop.recorded()) == ([3, 2], [3, 2])
     assert shop.run(LAST).contents() == expected
 
 
@@ -168,13 +150,12 @@ def test_it_is_restored_elsewhere(
     home = tmp_path / "another" / "data"
     (home / "landing").mkdir(parents=True)
     another = Shop(home).serve(monkeypatch)
+    land(another.settings)
     assert main(["restore", str(copy), "--yes"]) == 0
-    assert (another.done(), another.recorded()) == ([2, 2], [2, 2])
+    assert another.done() == [2, 2]
     assert another.run(LAST).contents() == expected
     assert another.recorded() == [LAST + 1, LAST + 1]
     assert main(["status", "--verify"]) == 0
-    # Its copies go on where the others were.
-    assert main(["copy", str(copy)]) == 0
 
 
 def test_some_flows_are_restored(
@@ -192,32 +173,32 @@ def test_some_flows_are_restored(
     assert shop.run(LAST).contents() == expected
 
 
-@pytest.mark.slow
-def test_the_copy_of_a_flow_is_restored(
-    shop: Shop, tmp_path: Path, expected: All, capsys: pytest.CaptureFixture[str]
+def test_the_page_is_followed_word_by_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one = tmp_path / "peaks"
-    assert main(["copy", "peaks", str(one)]) == 0
-    shop.run(2)
-    assert main(["restore", str(one), "--yes"]) == 1
-    assert "has the copy of one flow" in capsys.readouterr().err
-    assert main(["restore", str(one), "peaks", "--yes"]) == 0
-    assert (shop.done(), shop.recorded()) == ([3, 2], [3, 2])
-    assert shop.run(LAST).contents() == expected
+    page = (Path(__file__).parents[2] / "docs" / "copies.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```sh\n(.+?)^```", page, re.MULTILINE | re.DOTALL)
+    lines = [shlex.split(line)[1:] for block in blocks for line in block.splitlines()]
+    assert [words[0] for words in lines] == ["copy", "restore", "restore", "status", "backfill"]
+    monkeypatch.setenv("HYDROTICK_SPARK_MASTER", "local[2]")
+    assert main(["init", str(tmp_path / "shop")]) == 0
+    monkeypatch.chdir(tmp_path / "shop")
+    assert main(["backfill", "totals", "--to", "2026-01-02"]) == 0
+    for words in lines:
+        assert main(words) == (3 if "--dry-run" in words else 0), words
+    capsys.readouterr()
+    assert main(["show", "totals", "totals"]) == 0
+    assert "ann" in capsys.readouterr().out
+    tables = set(re.findall(r"^- \*\*(.+?)\*\*", page, re.MULTILINE))
+    assert tables == {"Landings.", "Dagster's records.", "Tables of outputs"}
+    assert {place.name for place in Path("backup/monday").iterdir()} == {"totals", NOTE}
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "*.parquet",
-        pytest.param("_ledger/*.parquet", marks=pytest.mark.slow),
-        pytest.param("*.json", marks=pytest.mark.slow),
-        pytest.param("event_log.db", marks=pytest.mark.slow),
-    ],
-)
-def test_what_is_damaged_is_told_before_anything_goes(
+@pytest.mark.parametrize("kind", ["*.parquet", "_ledger/*.parquet", "*.json"])
+def test_a_damaged_copy_is_refused(
     shop: Shop, copy: Path, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """By the hash of each file: one changed bit is enough."""
     shop.run(2)
     file = next(file for file in sorted(copy.glob(f"*/**/{kind}")))
     content = bytearray(file.read_bytes())
@@ -228,151 +209,92 @@ def test_what_is_damaged_is_told_before_anything_goes(
         assert main(["restore", str(copy), *words]) == 1
         assert f"{file} is not what was copied" in capsys.readouterr().err
     assert (files_of(shop.settings.pipelines), shop.recorded()) == before
-    # The next copy has it anew.
-    assert main(["copy", str(copy)]) == 0
-    assert main(["restore", str(copy), "--dry-run"]) == 3
 
 
-def test_who_works_on_a_flow_is_not_disturbed(
+def test_a_broken_pipeline_is_not_copied(
+    shop: Shop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lost = next((shop.runner.directory(shop.small) / "outputs" / "totals").glob("*.parquet"))
+    lost.unlink()
+    assert main(["copy", str(tmp_path / "other")]) == 1
+    assert f"has lost its file {lost.name}" in capsys.readouterr().err
+    assert not (tmp_path / "other" / NOTE).exists()
+
+
+def test_a_working_writer_is_not_disturbed(
     shop: Shop, copy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shop.run(2)
     with WriterLock(shop.runner.directory(shop.peaks)):
         assert main(["restore", str(copy), "--yes"]) == 1
     assert "another writer is at work" in capsys.readouterr().err
-    with open_instance(shop.settings.dagster_home) as instance:
-        run = instance.create_run_for_job(dg.GraphDefinition("other").to_job())
-        instance.report_run_canceling(run)
-    assert main(["restore", str(copy), "--yes"]) == 1
-    assert f"run {run.run_id}" in capsys.readouterr().err
     assert shop.done() == [3, 3]
 
 
-def test_what_a_newer_version_wrote_is_refused(
+def test_a_copy_in_another_format_is_refused(
     shop: Shop, copy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    note = shop.runner.directory(shop.peaks) / "_format.json"
-    note.write_text('{"format": 99, "hydrotick": "9.9"}')
-    shutil.copytree(shop.runner.directory(shop.peaks), copy.with_name("one"))
-    note.write_text('{"format": 1, "hydrotick": "0.1"}')
-    assert main(["restore", str(copy.with_name("one")), "peaks", "--yes"]) == 1
+    format_note = copy / "peaks" / "_format.json"
+    format_note.write_text('{"format": 99, "hydrotick": "9.9"}')
+    said: dict[str, Any] = json.loads((copy / NOTE).read_text())
+    said["hashes"]["peaks"] = dict(copying.hashes_of(copy / "peaks"))
+    (copy / NOTE).write_text(json.dumps(said))
+    assert main(["restore", str(copy), "peaks", "--yes"]) == 1
     assert "which hydrotick 9.9 has written" in capsys.readouterr().err
-    said = json.loads((copy / NOTE).read_text())
-    (copy / NOTE).write_text(json.dumps({**said, "format": 99, "hydrotick": "9.9"}))
-    assert main(["restore", str(copy), "--yes"]) == 1
-    assert "which hydrotick 9.9 has made" in capsys.readouterr().err
-    assert main(["copy", str(copy)]) == 1
     assert shop.done() == [2, 2]
 
 
-def test_a_place_of_something_else_is_refused(
+def test_a_folder_in_use_is_refused(
     shop: Shop, copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "there").mkdir()
-    (tmp_path / "there" / "file").touch()
-    assert main(["copy", str(tmp_path / "there")]) == 1
-    assert "no copy of a project" in capsys.readouterr().err
-    assert main(["copy", str(shop.settings.home / "copy")]) == 1
-    assert "is within" in capsys.readouterr().err
-    said = json.loads((copy / NOTE).read_text())
-    (copy / NOTE).write_text(json.dumps({**said, "flows": {"others": "2026-01-01"}}))
     assert main(["copy", str(copy)]) == 1
-    assert "the copy of another project" in capsys.readouterr().err
+    assert "is there already, and not empty" in capsys.readouterr().err
+    assert main(["copy", str(shop.settings.pipelines / "copy")]) == 1
+    assert "is within" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["copy", "small"])
     assert "`small` is a flow" in capsys.readouterr().err
-    assert main(["restore", str(tmp_path / "there"), "--yes"]) == 1
+    assert main(["restore", str(tmp_path), "--yes"]) == 1
     assert "there is no copy" in capsys.readouterr().err
+    (copy / NOTE).write_text("{")
+    assert main(["restore", str(copy), "--yes"]) == 1
+    assert f"{NOTE} cannot be read" in capsys.readouterr().err
 
 
-def test_records_are_read_while_they_are_written(shop: Shop, copy: Path) -> None:
-    """A write that goes on is not in the copy; the copied database is whole."""
-    database = shop.settings.dagster_home / "event_log.db"
-    with closing(sqlite3.connect(database, isolation_level=None)) as open_:
-        open_.execute("BEGIN")
-        open_.execute("DELETE FROM event_logs")
-        assert main(["copy", str(copy)]) == 0
-        open_.execute("ROLLBACK")
-    shop.run(2)
-    assert main(["restore", str(copy), "--yes"]) == 0
-    assert shop.recorded() == [2, 2]
+def test_a_killed_copy_is_no_copy(shop: Shop, copy: Path) -> None:
+    other = copy.with_name("other")
+    killed(shop, "carry", 30, "copy", str(other))
+    assert list(other.iterdir())
+    assert main(["restore", str(other), "--yes"]) == 1
+    assert (shop.done(), whole(shop)) == ([2, 2], True)
 
 
-def test_records_of_somebody_else_stay(
-    shop: Shop, copy: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("step", "count"),
+    [
+        ("carry", 30),
+        ("rename", 1),
+        ("rename", 3),
+    ],
+)
+def test_a_killed_restoration_is_ended_by_the_next(
+    shop: Shop, copy: Path, expected: All, step: str, count: int
 ) -> None:
-    (shop.settings.dagster_home / "dagster.yaml.copied").unlink()
-    assert main(["copy", str(copy)]) == 0
-    assert "copy it by itself" in capsys.readouterr().out
-    note = note_in(copy)
-    assert note is not None
-    assert not note.records
+    """In between a flow is as it was, or has no ledger, and then no tick of it runs."""
     shop.run(2)
+    killed(shop, step, count, "restore", str(copy), "--yes")
+    assert all(done in (0, 2, 3) for done in shop.done())
     assert main(["restore", str(copy), "--yes"]) == 0
-    # What is there now is recorded anew.
     assert (shop.done(), shop.recorded()) == ([2, 2], [2, 2])
-
-
-@pytest.mark.parametrize(
-    "moment",
-    [
-        pytest.param("dagster", marks=pytest.mark.slow),
-        pytest.param("peaks", marks=pytest.mark.slow),
-        "small",
-        pytest.param("written", marks=pytest.mark.slow),
-        pytest.param("named", marks=pytest.mark.slow),
-    ],
-)
-def test_killed_within_a_copy(shop: Shop, copy: Path, expected: All, moment: str) -> None:
-    before = note_in(copy)
-    shop.run(2)
-    killed("copy", shop, copy, moment)
-    assert (note_in(copy) == before) == (moment != "named")
-    assert len([place for place in copy.iterdir() if place.is_dir()]) == 2
-    assert main(["restore", str(copy), "--dry-run"]) == 3
-    if moment in ("small", "named"):
-        assert main(["copy", str(copy)]) == 0
-        assert len([place for place in copy.iterdir() if place.is_dir()]) == 1
-    shop.run(LAST)
-    assert main(["restore", str(copy), "--yes"]) == 0
-    there = 3 if moment in ("small", "named") else 2
-    assert (shop.done(), shop.recorded()) == ([there] * 2, [there] * 2)
+    assert [place.name for place in shop.settings.pipelines.glob(".*")] == []
     assert shop.run(LAST).contents() == expected
 
 
-@pytest.mark.parametrize(
-    "moment",
-    [
-        pytest.param("beside small", marks=pytest.mark.slow),
-        pytest.param("dagster", marks=pytest.mark.slow),
-        pytest.param("peaks", marks=pytest.mark.slow),
-        "small",
-        pytest.param("exchanged", marks=pytest.mark.slow),
-    ],
-)
-@pytest.mark.parametrize("again", [pytest.param(True, marks=pytest.mark.slow), False])
-def test_killed_within_a_restoration(
-    shop: Shop, copy: Path, expected: All, moment: str, *, again: bool
-) -> None:
-    """Ticks go on from what there is, and restoring again completes it."""
-    shop.run(2)
-    killed("restore", shop, copy, moment)
-    done = {"small": [3, 2], "exchanged": [2, 2]}.get(moment, [3, 3])
-    assert shop.done() == done
-    assert whole(shop)
-    if again:
-        assert main(["restore", str(copy), "--yes"]) == 0
-        assert (shop.done(), shop.recorded()) == ([2, 2], [2, 2])
-        assert [place.name for place in shop.settings.pipelines.glob(".*")] == []
-    assert shop.run(LAST).contents() == expected
-    assert shop.recorded() == [LAST + 1, LAST + 1]
-
-
-def killed(what: str, shop: Shop, copy: Path, moment: str) -> None:
-    """Copies or restores in a process that is killed at a moment."""
-    words = [what, str(shop.settings.home), str(copy), moment]
+def killed(shop: Shop, step: str, count: int, *words: str) -> None:
+    """Runs a command in a process that is killed at a step."""
+    line = [str(shop.settings.home), step, str(count), *words]
     done = subprocess.run(
-        [sys.executable, "-m", "tests.orchestration.killed_copying", *words],
+        [sys.executable, "-m", "tests.orchestration.killed_copying", *line],
         cwd=Path(__file__).parents[2],
         env={**os.environ, "PYTHONWARNINGS": "ignore"},
         check=False,

@@ -42,8 +42,9 @@ def test_every_command_that_does_something(
     assert (done["before"], done["serves"], done["computed_again"]) == (2, 1, 0)
     assert told("compact", "small")["compacted"]
     done = told("copy", "small", str(tmp_path / "copy"))
-    assert (done["tick"], done["problems"]) == (day, [])
-    assert done["rows"] > 0
+    (copied,) = done["flows"]
+    assert (copied["tick"], copied["problems"]) == (day, [])
+    assert copied["rows"] > 0
     assert len(told("reset", "small", "--yes")["removed"]) == 2
     assert told("reset", "small", "--yes")["removed"] == []
     assert told("compact", "small") == {"flow": "small", "compacted": False}

@@ -217,7 +217,7 @@ def test_copies_and_verification_on_the_command_line(
     assert main(["status", "small", "--verify"]) == 1
     assert f"outputs/totals has lost its file {lost.name}" in capsys.readouterr().out
     shutil.rmtree(directory)
-    (tmp_path / "copy").rename(directory)
+    (tmp_path / "copy" / "small").rename(directory)
     assert main(["status", "small", "--verify"]) == 0
     list(run_ticks(flow, runner, TICKS - 1, lambda _: None))
     assert contents(flow, runner) == expected

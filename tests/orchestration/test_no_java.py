@@ -141,7 +141,7 @@ LOOKS = (
     (("show", "totals", "totals", "--tick", "2026-01-05"), "ann"),
     (("why", "totals", "totals", "--where", "user=ann", "--tick", "2026-01-05"), "2026-01-01"),
     (("plan", "totals"), "nothing to deploy"),
-    (("copy", "COPY"), "Dagster's records"),
+    (("copy", "COPY"), "totals: copied up to tick"),
     (("restore", "COPY", "--dry-run"), "it would be restored"),
 )
 

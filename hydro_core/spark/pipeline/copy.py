@@ -1,120 +1,58 @@
-"""Copies a stored pipeline as of its last commit, while ticks may run.
+"""A consistent copy of a stored pipeline, and a pipeline that is restored from one.
 
-Files of a Delta table never change: a copy has the log up to the versions that a commit names, and
-the files that it speaks of. Where they are removed meanwhile, a later commit is there to be copied.
-A copy is whole, verified, and in its place, or it is not there.
+A pipeline is files that are only added, and a ledger: what the ledger does not name has not
+happened. So the ledger is copied first, then the logs of the tables, then all else, while ticks
+run. The tables of such a copy are at most ahead of its ledger, as after a kill, and the next tick
+sets them back. Files that are removed meanwhile (`compact`, `forget`) would be missing: the copy
+is read as a whole, and made again where it is not whole.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
+import hashlib
 import shutil
-import stat
-import tempfile
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from urllib.parse import unquote
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path, PurePath
 
-from deltalake.exceptions import DeltaError
-
-from hydro_core.errors import DataError
-from hydro_core.files.transfer import Put, put
-from hydro_core.machine.delta_path import refuse_path
 from hydro_core.spark.pipeline.comparison import COMPARED
 from hydro_core.spark.pipeline.rework import STAGING
 from hydro_core.spark.pipeline.verify import Verified, verify
-from hydro_core.spark.store.ledger.ledger import LEDGER, Ledger, state_error
-from hydro_core.spark.store.ledger.lock import LOCK_FILE
+from hydro_core.spark.store.ledger.ledger import LEDGER, Ledger, replace_rows, state_error
+from hydro_core.spark.store.ledger.lock import LOCK_FILE, WriterLock
 from hydro_core.spark.store.outputs.published import PUBLISHED
-from hydro_core.storage.delta import data_files, opened_table
-from hydro_core.storage.places import empty, entries_in, files_in
-from hydro_core.storage.remote import DataPlace, name_below
+from hydro_core.storage.places import carry, empty, entries_in, files_in, pieces_of, remove_tree
+from hydro_core.storage.remote import DataPlace, Remote, name_below
 
 _ATTEMPTS = 5
-_NOT_COPIED = ("state", "outputs", LEDGER, LOCK_FILE, STAGING, COMPARED, PUBLISHED)
-"""What is copied table by table, and what belongs to a process that runs."""
+_NOT_COPIED = (LOCK_FILE, STAGING, COMPARED, PUBLISHED)
+"""What belongs to a process that runs, and tables that the next tick derives again."""
 _LOG, _CHECKPOINT = "_delta_log", "_last_checkpoint"
+_STAGED = ".restored"
 
-OnTable = Callable[[str], None]
-"""Called with the name of each table before it is copied."""
+FileHashes = Mapping[str, str]
+"""The hash of each file of a copy, by its name below the copy."""
 
 
-def copy_pipeline(directory: DataPlace, to: Path, step: OnTable = lambda _: None) -> Verified:
-    """Copies the pipeline in a directory to another, which is not there or is empty.
-
-    Returns:
-        What the copy has, which was read as a whole.
+def copy_pipeline(directory: DataPlace, to: DataPlace) -> Verified:
+    """Copies a pipeline to a place of its own, which is emptied; gives what the copy holds.
 
     Raises:
-        DataError: there is nothing to copy, or it is broken (code `state`); the other directory is
-            in use, or no place for it (`config`).
+        DataError: no tick is committed, or the pipeline is broken (code `state`).
     """
-    directory, to = directory.absolute(), to.absolute()
-    _refuse_place(directory, to)
-    to.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=".hydrotick-", dir=to.parent))
-    try:
-        found = copy_into(directory, scratch / to.name, step)
-        (scratch / to.name).rename(to)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-    return found
-
-
-def _refuse_place(directory: DataPlace, to: Path) -> None:
-    refuse_path(to)
-    problem = None
-    if directory == to or directory in to.parents:
-        problem = f"{to} is within the pipeline that is to be copied"
-    elif to.exists() and not (to.is_dir() and not any(to.iterdir())):
-        problem = f"{to} is there already"
-    if problem:
-        raise DataError.of("config", problem, help="name a directory that is not there")
-
-
-def copy_into(
-    directory: DataPlace,
-    to: DataPlace,
-    step: OnTable = lambda _: None,
-    put: Put = put,
-) -> Verified:
-    """Copies the pipeline in a directory to a place that is nobody else's, where nothing is.
-
-    Args:
-        directory: the pipeline's.
-        to: where the copy is made; what is there, left by an attempt before, is removed.
-        step: called with the name of each table.
-        put: copies a file.
-
-    Returns:
-        What the copy has, which was read as a whole: it is of one commit.
-
-    Raises:
-        DataError: there is nothing to copy, or it is broken (code `state`).
-    """
-    problem, sequence = "", -1
+    problem = ""
     for _ in range(_ATTEMPTS):
-        ledger = Ledger(directory)
-        if ledger.last is None:
+        if Ledger(directory).last is None:
             raise state_error(f"no tick was committed in {directory}", "run some ticks first")
-        if problem and ledger.last.sequence == sequence:
-            break
         empty(to)
-        _make(to, directory)
-        sequence = ledger.last.sequence
-        for name, version in ledger.last.versions.items():
-            step(name)
-            copy_table(directory / name, to / name, version, put)
-        copy_table(directory / LEDGER, to / LEDGER, ledger.version, put)
-        for file in others_in(directory):
-            target = to / name_below(file, directory)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            put(file, target)
-        found = verify(to)
-        if not found.problems:
-            return found
-        problem = found.problems[0].replace(str(to), str(directory))
+        for file in _ledger_first(directory):
+            # A file that is gone is missed when the copy is verified.
+            with contextlib.suppress(FileNotFoundError):
+                _carry_below(file, directory, to)
+        copied = verify(to)
+        if not copied.problems:
+            return copied
+        problem = copied.problems[0].replace(str(to), str(directory))
     raise state_error(
         f"the pipeline in {directory} cannot be copied: {problem}",
         "restore it from an older copy, or start the flow over; "
@@ -122,59 +60,105 @@ def copy_into(
     )
 
 
-def _make(to: DataPlace, like: DataPlace) -> None:
-    if isinstance(to, Path):
-        # Of a pipeline that may only be read, a copy is written.
-        rights = like.stat().st_mode | stat.S_IRWXU if isinstance(like, Path) else 0o777
-        to.mkdir(mode=rights)
+def hashes_of(copy: DataPlace) -> FileHashes:
+    """The hashes of all files of a copy."""
+    return {_name(file, copy): _hash(file) for file in files_in(copy)}
 
 
-def copy_table(table: DataPlace, to: DataPlace, version: int, put: Put = put) -> None:
-    """Copies a Delta table up to a version: its log, and those files that the log adds and that are
-    there.
+def damaged_files(copy: DataPlace, hashes: FileHashes) -> list[str]:
+    """The files of a copy that are missing, or have another hash than they had."""
+    found = hashes_of(copy)
+    return [str(copy / name) for name, known in hashes.items() if found.get(name) != known]
+
+
+def restore_pipeline(copy: DataPlace, hashes: FileHashes, to: DataPlace) -> None:
+    """Replaces a pipeline by a copy; its writer's lock is held meanwhile.
+
+    The ledger goes first and comes last. A process that ends in between leaves a pipeline without a
+    ledger, of which no tick runs, until it is restored again.
+
+    Raises:
+        DataError: another writer is at work, or the copy is damaged (code `state`); the pipeline is
+            as it was.
     """
-    (to / _LOG).mkdir(parents=True)
-    names = _held(table, version)
-    # What is lost here, or while it is copied, is found when the copy is verified.
-    with contextlib.suppress(FileNotFoundError):
-        for file in _log_until(table, version):
-            put(file, to / _LOG / file.name)
-            if file.suffix == ".json":
-                names |= set(_added(file))
-    for name in names:
-        (to / name).parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(FileNotFoundError):
-            put(table / name, to / name, fixed=True)
+    to.mkdir(parents=True, exist_ok=True)
+    lock = WriterLock(to, Ledger(to).fence)
+    with lock.at_work("a restoration"):
+        if isinstance(to, Remote):
+            _restore_in_store(copy, to, lock)
+        else:
+            _restore_in_directory(copy, hashes, to)
 
 
-def _held(table: DataPlace, version: int) -> set[str]:
-    """The files of a version; those that earlier ones held as well, the log tells."""
-    try:
-        files = data_files(opened_table(table, version), "path")
-    except DeltaError:
-        return set()
-    return {str(file["path"]) for file in files}
+def _restore_in_directory(copy: DataPlace, hashes: FileHashes, to: Path) -> None:
+    staged = to.with_name(f".{to.name}{_STAGED}")
+    shutil.rmtree(staged, ignore_errors=True)
+    for file in files_in(copy):
+        _carry_below(file, copy, staged)
+    if damaged := damaged_files(staged, hashes):
+        raise state_error(f"{damaged[0]} is not what was copied", "look at the disk; try it again")
+    if (to / LEDGER).exists():
+        # In one step: half of a ledger would be a broken one.
+        (to / LEDGER).rename(staged / f".{LEDGER}")
+    for place in _all_but(to, LOCK_FILE):
+        shutil.rmtree(place) if place.is_dir() else place.unlink()
+    for place in _all_but(staged, LEDGER, f".{LEDGER}"):
+        place.rename(to / place.name)
+    (staged / LEDGER).rename(to / LEDGER)
+    shutil.rmtree(staged)
 
 
-def _log_until(table: DataPlace, version: int) -> Iterator[DataPlace]:
-    for file in sorted(entries_in(table / _LOG)):
-        number = file.name.partition(".")[0]
-        if file.name == _CHECKPOINT:
-            number = str(json.loads(file.read_bytes())["version"])
-        if number.isdecimal() and int(number) <= version:
-            yield file
+def _restore_in_store(copy: DataPlace, to: Remote, lock: WriterLock) -> None:
+    lock.refuse_lost()
+    remove_tree(to / LEDGER)
+    to.store.delete([file.key for file in to.files() if file != to / LOCK_FILE])
+    for place in _all_but(copy, LEDGER):
+        for file in files_in(place) if place.is_dir() else [place]:
+            _carry_below(file, copy, to)
+    lock.refuse_lost()
+    # The log of a ledger in a store has the number of its writer, which is this store's.
+    Ledger(to).create()
+    replace_rows(to, Ledger(copy).commits(since=-1), lock.number, lock.doubts)
 
 
-def _added(entry: DataPlace) -> Iterator[str]:
-    """The files that an entry of a log adds."""
-    for line in entry.read_bytes().splitlines():
-        action = json.loads(line)
-        if "add" in action:
-            yield unquote(action["add"]["path"])
+def _ledger_first(directory: DataPlace) -> Iterator[DataPlace]:
+    """The files of a pipeline, each after those that may name it; a list of files is made when the
+    files before it have been taken.
+    """
+    yield from _sorted(directory / LEDGER / _LOG)
+    yield from (f for f in _sorted(directory / LEDGER) if not _is_log(f, directory))
+    rest = [place for place in _all_but(directory, LEDGER, *_NOT_COPIED) if place.name[0] != "."]
+    for of_logs in (True, False):
+        for place in rest:
+            files = _sorted(place) if place.is_dir() else [place]
+            yield from (file for file in files if _is_log(file, directory) == of_logs)
 
 
-def others_in(directory: DataPlace) -> Iterator[DataPlace]:
-    """The files of a pipeline that are of no table: deployments, lists of what has landed."""
-    for place in sorted(entries_in(directory)):
-        if place.name not in _NOT_COPIED and not place.name.startswith("."):
-            yield from sorted(files_in(place)) if place.is_dir() else [place]
+def _sorted(folder: DataPlace) -> list[DataPlace]:
+    # The hint at the last checkpoint may be of a later one; Delta does without it.
+    return sorted(file for file in files_in(folder) if file.name != _CHECKPOINT)
+
+
+def _is_log(file: DataPlace, directory: DataPlace) -> bool:
+    return _LOG in PurePath(_name(file, directory)).parts
+
+
+def _all_but(folder: DataPlace, *names: str) -> Iterable[DataPlace]:
+    return [place for place in entries_in(folder) if place.name not in names]
+
+
+def _carry_below(file: DataPlace, folder: DataPlace, to: DataPlace) -> None:
+    target = to / _name(file, folder)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    carry(file, target)
+
+
+def _name(file: DataPlace, folder: DataPlace) -> str:
+    return PurePath(name_below(file, folder)).as_posix()
+
+
+def _hash(file: DataPlace) -> str:
+    digest = hashlib.sha256()
+    for piece in pieces_of(file):
+        digest.update(piece)
+    return digest.hexdigest()

@@ -14,7 +14,7 @@ import pytest
 
 from hydro_core.errors import HydroError
 from hydro_core.machine.faults import faults_as_errors
-from hydro_core.spark.pipeline.copy import copy_into
+from hydro_core.spark.pipeline.copy import copy_pipeline
 from hydro_core.spark.pipeline.verify import verify
 from tests.support.store_server import StoreServer
 from tests.unit.storage.test_commits_in_a_store import run_out
@@ -106,10 +106,10 @@ def copying(server: StoreServer, kind: str, steps: int) -> int:
         ended, hit = False, list[int]()
         failing = server.failing(failing_at(kind, at, hit))
         with failing, suppress(HydroError), faults_as_errors(f"the copy in {to}"):
-            copy_into(source, to)
+            copy_pipeline(source, to)
             ended = True
         if not ended and at % 4 == 0:
-            copy_into(source, to)
+            copy_pipeline(source, to)
         if ended or at % 4 == 0:
             with TemporaryDirectory() as name:
                 assert contents(as_directory(server, to, Path(name))) == wanted, (kind, at)

@@ -12,9 +12,8 @@ import pytest
 
 from hydro_core.errors import HydroError, TransientError
 from hydro_core.machine.faults import faults_as_errors
-from hydro_core.spark.pipeline.copy import copy_into
+from hydro_core.spark.pipeline.copy import copy_pipeline, hashes_of, restore_pipeline
 from hydro_core.spark.pipeline.forgetting import by_key, erase, rows_there, take_out
-from hydro_core.spark.pipeline.put_back import PutBack
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.storage.places import files_in
 from hydro_core.storage.remote import DataPlace
@@ -101,13 +100,10 @@ def test_what_an_older_copy_brings_back_is_forgotten_again(
 ) -> None:
     """A copy that was made before has the person still; nothing of it stays in the store."""
     place = server.at("pipelines/small")
-    assert copy_into(served(place), tmp_path / "copy").problems == ()
+    assert copy_pipeline(served(place), tmp_path / "copy").problems == ()
     before = contents(place)
     forget(place)
-    with PutBack(tmp_path / "copy", place) as work:
-        work.prepare()
-        work.commit()
-        work.settle()
+    restore_pipeline(tmp_path / "copy", hashes_of(tmp_path / "copy"), place)
     assert contents(place) == before
     forget(place)
     assert contents(place) == without

@@ -12,8 +12,7 @@ import pytest
 from hydro_core.artifact.files import write
 from hydro_core.errors import DataError
 from hydro_core.spark.pipeline.verify import verify
-from hydro_core.storage.places import remove_tree
-from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.storage.remote import DataPlace
 from tests.support.refused import Refused
 from tests.support.store_server import StoreServer
 from tests.unit.storage.test_copies_in_a_store import copied, put_back
@@ -61,11 +60,7 @@ def test_tables_that_were_made_anew_are_read_anew(place: DataPlace) -> None:
 
 
 def restored(copy: DataPlace, place: DataPlace) -> None:
-    if isinstance(place, Remote):
-        put_back(copy, place)
-    else:
-        remove_tree(place)
-        copied(copy, place)
+    put_back(copy, place)
 
 
 def test_what_was_restored_is_corrected(place: DataPlace, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from hydro_core.spark.store.ledger.commit import LEDGER_SCHEMA, Commit
 from hydro_core.spark.store.ledger.input_reads import ChangedRange, InputRead
 from hydro_core.spark.store.ledger.record_columns import as_row, as_rows, columns_of
 from hydro_core.types.records import as_record, hints_of, of_record
-from hydrotick.copies.note import CopyNote
+from hydrotick.cli.copies import CopyNote
 from hydrotick.flows.late_arrivals import LateArrivals
 from hydrotick.openlineage.events import Parent
 from hydrotick.quality.changed import CorrectionResult

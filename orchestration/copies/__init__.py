@@ -1,1 +1,0 @@
-"""Copies of whole projects: made, told, restored."""
