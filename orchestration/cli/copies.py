@@ -143,8 +143,8 @@ def _refuse_used(to: DataPlace, found: Project) -> None:
     sources = (found.settings.pipelines, found.settings.landed("."))
     within = [home for home in sources if f"{to}/".startswith(f"{home}/")]
     problem = f"{to} is within {within[0]}, which is to be copied" if within else ""
-    if not problem and entries_in(to):
-        problem = f"{to} is there already, and not empty"
+    if not problem and (to.is_file() or entries_in(to)):
+        problem = f"{to} is there already, and not an empty folder"
     if problem:
         cure = "name a directory that is not there: each copy has one of its own"
         raise DataError.of("config", problem, help=cure)

@@ -248,7 +248,7 @@ def test_a_folder_in_use_is_refused(
     shop: Shop, copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["copy", str(copy)]) == 1
-    assert "is there already, and not empty" in capsys.readouterr().err
+    assert "is there already, and not an empty folder" in capsys.readouterr().err
     assert main(["copy", str(shop.settings.pipelines / "copy")]) == 1
     assert "is within" in capsys.readouterr().err
     with pytest.raises(SystemExit):

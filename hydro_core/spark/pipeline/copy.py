@@ -100,9 +100,9 @@ def _restore_in_directory(copy: DataPlace, hashes: FileHashes, to: Path) -> None
     if (to / LEDGER).exists():
         # In one step: half of a ledger would be a broken one.
         (to / LEDGER).rename(staged / f".{LEDGER}")
-    for place in _all_but(to, LOCK_FILE):
+    for place in [place for place in to.iterdir() if place.name != LOCK_FILE]:
         shutil.rmtree(place) if place.is_dir() else place.unlink()
-    for place in _all_but(staged, LEDGER, f".{LEDGER}"):
+    for place in [place for place in staged.iterdir() if place.name.lstrip(".") != LEDGER]:
         place.rename(to / place.name)
     (staged / LEDGER).rename(to / LEDGER)
     shutil.rmtree(staged)

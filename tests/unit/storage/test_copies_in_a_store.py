@@ -234,10 +234,9 @@ def test_a_writer_that_was_taken_over_from_restores_nothing(
             overtakers[0].acquire()
         carry(file, to)
 
-    monkeypatch.setattr(copying, "carry", overtaken)
-    with refused(TransientError, "state"):
+    with monkeypatch.context() as patched, refused(TransientError, "state"):
+        patched.setattr(copying, "carry", overtaken)
         put_back(copy, place)
-    monkeypatch.undo()
     overtakers[0].release()
     # No tick runs on what it has left: there is no ledger until somebody restores it.
     assert not Ledger(place).exists
