@@ -188,7 +188,7 @@ def test_the_page_is_followed_word_by_word(
         assert main(words) == (3 if "--dry-run" in words else 0), words
     capsys.readouterr()
     assert main(["show", "totals", "totals"]) == 0
-    assert "ann" in capsys.readouterr().out
+    assert "as of tick 2026-01-07" in capsys.readouterr().out
     tables = set(re.findall(r"^- \*\*(.+?)\*\*", page, re.MULTILINE))
     assert tables == {"Landings.", "Dagster's records.", "Tables of outputs"}
     assert {place.name for place in Path("backup/monday").iterdir()} == {"totals", NOTE}
