@@ -18,7 +18,7 @@ import pytest
 from hydro_core import Flow
 from hydro_core.analysis.identity import functions_in
 from hydro_core.artifact.deployment import Deployment, Validated
-from hydro_core.artifact.files import name_at, name_of, numbers, read, unread, write
+from hydro_core.artifact.files import name_at, name_of, numbers, read, write
 from hydro_core.artifact.functions import ReferenceCall
 from hydro_core.artifact.make import DeploymentMetadata, deployment_of
 from hydro_core.artifact.values import read_value, write_value
@@ -163,7 +163,6 @@ def test_what_is_no_deployment_is_refused(text: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"deployment 1 in .* cannot be read"):
         read(tmp_path, 1)
     assert name_at(tmp_path, 1) is None
-    assert "cannot be read" in unread(tmp_path, 1)
 
 
 def test_a_changed_file_is_refused(tmp_path: Path, refused: Refused) -> None:
