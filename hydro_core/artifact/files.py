@@ -182,6 +182,15 @@ def read(directory: DataPlace, number: int) -> Deployment:
     return _deployment(texts, about)
 
 
+def unread(directory: DataPlace, number: int) -> str:
+    """Why a deployment cannot be read; empty if it can be."""
+    try:
+        read(directory, number)
+    except DataError as error:
+        return error.diagnostics[0].message
+    return ""
+
+
 def _about(text: str) -> dict[str, Any]:
     """What the file says of a deployment; `ValueError` if it says nothing of one."""
     match json.loads(text):
