@@ -56,7 +56,7 @@ class Law:
     says: str
 
 
-Kind = Literal["not_null", "unique", "between", "one_of", "matches"]
+CheckKind = Literal["not_null", "unique", "between", "one_of", "matches"]
 """What can be expected of a column."""
 TICK = "tick"
 """The column of an output that tells its ticks; each is judged by itself where that matters."""
@@ -121,7 +121,7 @@ class Check:
     """One kind of what is expected of one column."""
 
     name: str
-    kind: Kind
+    kind: CheckKind
     expect: Expect
     says: str
 
@@ -165,9 +165,9 @@ def declared_checks(expected: Iterable[Expect]) -> dict[str, str]:
     return {check.name: check.says for check in checks_of_columns(expected)}
 
 
-def _kinds(expect: Expect) -> dict[Kind, str]:
+def _kinds(expect: Expect) -> dict[CheckKind, str]:
     """What is expected of a column, in words."""
-    column, kinds = f"`{expect.column}`", dict[Kind, str]()
+    column, kinds = f"`{expect.column}`", dict[CheckKind, str]()
     if expect.not_null:
         kinds["not_null"] = f"{column} is never null"
     if expect.unique:
