@@ -1,4 +1,4 @@
-"""Links and paths lead somewhere, every page is in the index, and the README shows a result soon."""
+"""Links and paths lead somewhere, every page is in the index, the README shows a result soon."""
 
 from __future__ import annotations
 
