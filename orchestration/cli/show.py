@@ -11,6 +11,7 @@ from hydro_core.spark.pipeline.rows import rows_at
 from hydro_core.ticks.calendar import TickWindow
 
 from ..project.console import Console, asked_flow
+from ..quality.facts import measure
 from ..runner.runner import TickRunner
 
 WIDEST = 60
@@ -21,7 +22,7 @@ def show(options: Asked) -> int:
     flow, settings = asked_flow(options)
     runner = TickRunner(settings)
     window = committed_window(flow, runner.next_tick(flow), options.tick)
-    found = rows_at(runner.pipeline(flow), options.name, window.tick, options.limit)
+    found = rows_at(runner.pipeline(flow), options.name, window.tick, options.limit, measure)
     if Console(options).gives_json:
         output.print_json_rows({"tick": window.key}, "rows", found.rows)
     else:

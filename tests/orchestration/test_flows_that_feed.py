@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import dagster as dg
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
+from hydro_core.cli.main import main
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydrotick.code_location.factory import project_definitions
 from hydrotick.code_location.next_run import next_run
 from hydrotick.runner.runner import TickRunner
-from tests.orchestration.small import BATCHES, land, opened
+from tests.orchestration.small import BATCHES, land, opened, serve
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]
 
@@ -76,6 +81,39 @@ def test_what_the_other_flow_computes_again_is_followed(
     assert {report.problem for report in reports} == {""}
     assert set(run(second, runner, 2)) == {""}
     assert peaks(second, runner) == [(0, "ann", 1), (0, "bob", 2), (1, "ann", 41)]
+
+
+@pytest.mark.parametrize("by", [None, ["user"]])
+def test_texts_that_end_a_line_for_some(
+    fed: tuple[FlowAsset, FlowAsset, TickRunner],
+    by: list[str] | None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    small, second, runner = fed
+    path = runner.project.landing / "small" / "payments"
+    users = ["a\u2028b", "c\u0085", "\u2029 /=%"]
+    shutil.rmtree(path)
+
+    def add(tick: int, amount: int) -> None:
+        rows = {"tick": [tick] * 3, "user": users, "amount": [amount] * 3}
+        write_deltalake(path, pa.table(rows), mode="append", partition_by=by)
+
+    serve(monkeypatch, [small, second], runner.project)
+    add(0, 1)
+    add(1, 2)
+    for flow in (small, second):
+        assert main(["backfill", flow.name, "--to", "2026-01-02"]) == 0
+    add(0, 10)
+    add(2, 100)
+    capsys.readouterr()
+    main(["status", "--format", "json"])
+    late = {"2026-01-01": 3}
+    assert json.loads(capsys.readouterr().out)["flows"][0]["late"]["payments"]["ticks"] == late
+    for flow in (small, second):
+        assert set(run(flow, runner, 2)) == {""}
+    totals = {0: 1, 1: 3, 2: 113}
+    assert peaks(second, runner) == sorted((t, u, n) for t, n in totals.items() for u in users)
 
 
 def test_shorter_ticks_read_the_longer_one_that_was_over(

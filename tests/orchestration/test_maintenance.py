@@ -212,6 +212,22 @@ def test_copies_and_verification_on_the_command_line(
         assert main(["status", "--verify"]) == 1
         assert f"{state} has other values than those that were committed" in capsys.readouterr().out
     assert main(["status", "--verify"]) == 0
+    log = runner.pipeline(flow).state_tables["running_aggregate_1"].name
+    for entry, shown, said in (
+        (_first_rows(directory / "outputs/totals"), "totals", "totals has 0 rows of tick 0, the"),
+        (_first_rows(directory / log), "running_aggregate_1", f"{log} has other values"),
+        (next(directory.glob("deployments/*/plan.json")), "", "is not what was written"),
+    ):
+        content = entry.read_bytes()
+        entry.write_bytes(b"")
+        capsys.readouterr()
+        assert main(["status", "--verify"]) == 1
+        assert said in capsys.readouterr().out
+        if shown:
+            assert main(["show", "small", shown]) == 1
+            assert said in capsys.readouterr().err
+        entry.write_bytes(content)
+    assert main(["status", "--verify"]) == 0
     lost = next((directory / "outputs/totals").glob("*.parquet"))
     lost.unlink()
     assert main(["status", "small", "--verify"]) == 1
@@ -221,6 +237,12 @@ def test_copies_and_verification_on_the_command_line(
     assert main(["status", "small", "--verify"]) == 0
     list(run_ticks(flow, runner, TICKS - 1, lambda _: None))
     assert contents(flow, runner) == expected
+
+
+def _first_rows(table: Path) -> Path:
+    """The entry of a log that has the files of the first tick."""
+    entries = sorted((table / "_delta_log").glob("*.json"))
+    return next(entry for entry in entries if '"add"' in entry.read_text(encoding="utf-8"))
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from hydro_core.catalog.forms import Form
 from hydro_core.errors import DataError
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.verify import refuse_damaged
+from hydro_core.spark.pipeline.verify import Measure, refuse_damaged
 from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.ledger import state_error
 from hydro_core.spark.store.schema import TableSpec, flattened, stored
@@ -65,7 +65,13 @@ class RowsAsOf:
         return (dict(zip(self.columns, row, strict=True)) for row in self)
 
 
-def rows_at(pipeline: Pipeline, name: str, tick: int, limit: int | None = None) -> RowsAsOf:
+def rows_at(
+    pipeline: Pipeline,
+    name: str,
+    tick: int,
+    limit: int | None = None,
+    measure: Measure | None = None,
+) -> RowsAsOf:
     """The rows of an output or a state as of a committed tick.
 
     Args:
@@ -73,17 +79,18 @@ def rows_at(pipeline: Pipeline, name: str, tick: int, limit: int | None = None) 
         name: of an output, or of a state; `state/NAME` where an output has its name, too.
         tick: a committed one.
         limit: how many rows to give at most.
+        measure: how the sums came about that the ledger has of state; see `verify`.
 
     Raises:
-        DataError: there is no such name (code `name`), the tick is not committed, or what the
-            state held after it is not kept (`state`).
+        DataError: there is no such name (code `name`), the tick is not committed, the table has
+            not what was written, or what the state held after it is not kept (`state`).
     """
     spec = _spec(pipeline, name)
     commit = pipeline.ledger.refresh()
     if commit is None or not 0 <= tick <= commit.last:
         raise state_error(f"tick {tick} is not committed", "see `hydrotick status`")
     pipeline.refuse_another_program(commit)
-    refuse_damaged(pipeline.directory, spec.name)
+    refuse_damaged(pipeline.directory, spec.name, measure)
     if spec.role == "output":
         found = pipeline.output(spec.of, tick)
     else:

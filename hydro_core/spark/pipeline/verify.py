@@ -102,7 +102,7 @@ def _verify(directory: DataPlace, measure: Measure | None) -> Verified:
     return Verified(last.last, **counts, problems=tuple(problems), notes=tuple(notes))
 
 
-def refuse_damaged(directory: DataPlace, table: str) -> None:
+def refuse_damaged(directory: DataPlace, table: str, measure: Measure | None = None) -> None:
     """Refuses a table of a pipeline that has not what the ledger says was written.
 
     Raises:
@@ -112,7 +112,7 @@ def refuse_damaged(directory: DataPlace, table: str) -> None:
     for _ in range(_ATTEMPTS):
         commits = Ledger(directory).commits(since=-1)
         last = max(commits, key=lambda commit: commit.sequence)
-        problems = list(_Table(directory, table, last, None).check(_whole(_owners(commits))))
+        problems = list(_Table(directory, table, last, measure).check(_whole(_owners(commits))))
         if not problems or _last(directory) == last.last:
             break
     for problem in problems:

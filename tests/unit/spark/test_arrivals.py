@@ -256,6 +256,30 @@ def test_a_late_row_arrives_once(tmp_path: Path, kind: str) -> None:
     assert after.arrivals == Arrivals()
 
 
+def test_a_moment_that_a_folder_names_is_in_utc(tmp_path: Path) -> None:
+    calendar = Calendar(datetime(2026, 1, 1), zone="America/New_York")
+    path = tmp_path / "landing"
+    inputs = InputBatches(
+        {"x": LandingTable(path, "at")},
+        {"x": ITEM},
+        _no_session,
+        calendar=calendar,
+        directory=tmp_path / "pipeline",
+    )
+
+    def add(*moments: datetime) -> None:
+        at = pa.array(moments, pa.timestamp("us", "UTC"))
+        n = len(moments)
+        table = pa.table({"at": at, "user": ["a"] * n, "v": range(n)})
+        write_deltalake(path, table, mode="append", partition_by=["at"])
+
+    add(datetime(2026, 1, 1, 6), datetime(2026, 1, 2, 6))
+    read = inputs.read(0, 0, inputs.landings.look(0, []))["x"].read
+    # In New York it is the first day still.
+    add(datetime(2026, 1, 2, 3))
+    assert inputs.landings.look(1, [read])["x"].arrivals.late == {0: 1}
+
+
 def test_nothing_is_read_where_nothing_came(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from hydro_core.spark.inputs.arrivals.listing import NO_ROWS, Entry, Hashed, Lis
 from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
 from hydro_core.spark.store.ledger.input_reads import InputRead
 from hydro_core.storage.remote import DataPlace, file_known
+from hydro_core.types.item import TIMESTAMP
 
 _COMPARED = 128 * MEBIBYTE
 """Files of a Delta table of more bytes than this, on either side, are not compared by row."""
@@ -100,13 +102,13 @@ class LandingDiff:
             if not self._may_hold(file) or not self._path(file.path).exists():
                 continue
             there = self._path(file.path) in self.scan.fileset.form.constants
-            ends = self.source.tick_of(file.lowest), self.source.tick_of(file.highest)
+            ends = self._tick_of(file.lowest), self._tick_of(file.highest)
             at = self.scan if there else self._at(file.version)
             yield NewFile(at, self._path(file.path), (file.path, 0, 0), ends, replaces)
 
     def _lost(self, file: AddedFile) -> OffFile:
         """A file that came and went before it was looked at: what it had may lie elsewhere now."""
-        ends = self.source.tick_of(file.lowest), self.source.tick_of(file.highest)
+        ends = self._tick_of(file.lowest), self._tick_of(file.highest)
         return self._span("", *ends) or OffFile("", 0, self.until - 1, "gone")
 
     def _of_files(self, before: Listing | None, now: Listing | None) -> LandingChanges:
@@ -148,7 +150,15 @@ class LandingDiff:
         return OffFile(path, low, high, "gone") if low <= high else None
 
     def _may_hold(self, file: AddedFile) -> bool:
-        return self._is_committed(self.source.tick_of(file.lowest))
+        return self._is_committed(self._tick_of(file.lowest))
+
+    def _tick_of(self, bound: Any) -> int | None:
+        """The tick of what a log says: of a folder's moment it leaves out that it is in UTC."""
+        column = self.source.file.column or ""
+        is_moment = (self.scan.fileset.types or {}).get(column) == TIMESTAMP
+        if is_moment and isinstance(bound, str) and not bound.endswith("Z"):
+            bound += "Z"
+        return self.source.tick_of(bound)
 
     def _is_committed(self, lowest: int | None) -> bool:
         return lowest is None or lowest < self.until
