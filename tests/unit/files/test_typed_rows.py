@@ -281,10 +281,19 @@ def test_the_tick_column_is_one_of_folders(
     assert [landing.read(t, t)["x"].rows_at_hand for t in range(2)] == [1, 1]
 
 
-def test_a_folder_of_no_tick(tmp_path: Path, refused: Refused) -> None:
-    path = in_folders(tmp_path, ["0", NULL])
-    with refused(DataError, "input"):
-        by_run(path, parse_ddl("v long"), "k")
+@pytest.mark.parametrize("write", ["folders", "delta"])
+def test_a_folder_of_no_tick(tmp_path: Path, write: str, refused: Refused) -> None:
+    table = pa.table({"day": [DAYS[0], None], "v": [0, 1]})
+    path = tmp_path / "rows"
+    if write == "delta":
+        write_deltalake(path, table, partition_by="day")
+    else:
+        for number, text in enumerate([str(DAYS[0]), NULL]):
+            (path / f"day={text}").mkdir(parents=True)
+            pq.write_table(table.slice(number, 1).drop(["day"]), path / f"day={text}" / "a.parquet")
+    for read in (by_run, by_flow):
+        with refused(DataError, "input"):
+            read(path, parse_ddl("v long"), "day")
 
 
 @pytest.mark.parametrize(
