@@ -1,4 +1,4 @@
-"""Files stay below 400 lines: one that grows past it is two files.
+"""Files stay below 700 lines: one that grows past it is two files.
 
     python tools/check_sizes.py hydro_core assets …
 
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-LINES = 400
+LINES = 700
 BANNERS = ("# ----", "# ====", "# ****", "# ####")
 
 
