@@ -6,6 +6,7 @@ import ast
 import importlib
 import sys
 from pathlib import Path
+from types import ModuleType
 
 from hydro_core.errors import ProgramError, Span, shown_file
 from hydro_core.ir.graph import Graph
@@ -106,11 +107,13 @@ def load_text(text: str, file: str, params: Params = NO_PARAMS, name: str = "flo
 
 
 def _load_flow(module: str, attribute: str, spec: str, params: Params) -> Graph:
-    value = _found_in(module, attribute)
+    # As with `python -m`, modules of the working directory are found.
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    value = attribute_of(imported(module), attribute)
     graph = _graph_of(value)
     if graph is not None and params.values:
-        message = f"`{spec}` is a flow that is made already, so it takes no parameters"
-        raise _unusable(message, "name a function that takes them, and gives the flow")
+        raise takes_none(spec)
     if graph is None and callable(value):
         graph = _graph_of(called_with(value, params, spec))
     if graph is None:
@@ -118,13 +121,20 @@ def _load_flow(module: str, attribute: str, spec: str, params: Params) -> Graph:
     return graph
 
 
-def _found_in(module: str, attribute: str) -> object:
-    """What a module has of that name, perhaps in something else of it."""
-    # As with `python -m`, modules of the working directory are found.
-    if "" not in sys.path and str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))
+def takes_none(spec: str) -> ProgramError:
+    """A flow that is no function is given parameters."""
+    message = f"`{spec}` is a flow that is made already, so it takes no parameters"
+    return _unusable(message, "name a function that takes them, and gives the flow")
+
+
+def imported(module: str) -> ModuleType:
+    """The module of a name.
+
+    Raises:
+        ProgramError: there is none, it is no Python, or it ends the process (code `config`).
+    """
     try:
-        found = importlib.import_module(module)
+        return importlib.import_module(module)
     except ModuleNotFoundError as problem:
         if problem.name is None or not f"{module}.".startswith(f"{problem.name}."):
             raise
@@ -139,11 +149,15 @@ def _found_in(module: str, attribute: str) -> object:
         message = f"`{module}` ends the process that imports it: SystemExit: {end}"
         cure = 'put what a script does below `if __name__ == "__main__":`'
         raise _unusable(message, cure) from end
-    value: object = found
+
+
+def attribute_of(module: ModuleType, attribute: str) -> object:
+    """What a module has of that name, perhaps in something else of it."""
+    value: object = module
     for part in attribute.split("."):
         if not hasattr(value, part):
             help_ = did_you_mean(part, [n for n in dir(value) if not n.startswith("_")])
-            raise _unusable(f"`{module}` has no `{attribute}`", help_ or _FORMS)
+            raise _unusable(f"`{module.__name__}` has no `{attribute}`", help_ or _FORMS)
         value = getattr(value, part)
     return value
 

@@ -21,6 +21,7 @@ from hydro_core.machine.environment import wrong_variable
 from hydro_core.project.asset_yaml import flow_of_yaml
 from hydro_core.project.check import check_alone
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.project.modules import PACKAGE, module_in
 from hydro_core.project.reads import reads_wrong
 
 ASSETS = "assets"
@@ -28,10 +29,8 @@ SETTINGS = "hydrotick.toml"
 DECLARATIONS = ("asset.yaml", "asset.py")
 PROJECT = "HYDROTICK_PROJECT"
 """The variable that names a project from elsewhere."""
-
-PACKAGE = "hydrotick_project"
-"""The package whose modules are those of the asset folders: `hydrotick_project.totals.asset`. So
-they hide no module of another package, and are hidden by none."""
+_ADDED = "__added__"
+"""Where the package has what it has added to the places of modules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +78,7 @@ def project_root(environ: Mapping[str, str]) -> Path | None:
 
 def found_in(root: Path) -> DiscoveredFlows:
     """The flows of a project, in the order of their folders."""
-    if str(root) not in sys.path:
-        # A program may be a flow in a module of the project: `module:attribute`.
-        sys.path.append(str(root))
-    _open_package(root / ASSETS)
+    _open_package(root)
     flows: list[FlowAsset] = []
     broken: list[Broken] = []
     for file in _declarations(root):
@@ -127,34 +123,48 @@ def _fed(flow: FlowAsset, flows: Sequence[FlowAsset]) -> FlowAsset:
     return replace(flow, fed_by=ticks) if ticks else flow
 
 
-def place_of(flow: FlowAsset) -> str:
-    """The program as it is loaded: a file, or a module if it lies there, of the asset's folder."""
+def is_module(flow: FlowAsset) -> bool:
+    """Whether the program is `module:attribute`, and no file."""
     program = str(flow.program)
+    return not isinstance(flow.program, Path) and not program.endswith((*PROGRAMS, ".py"))
+
+
+def place_of(flow: FlowAsset) -> Path | None:
+    """The file of a flow's program; None where it is none of the project."""
+    program = str(flow.program)
+    if not is_module(flow):
+        return flow.folder / program if flow.folder else Path(program)
     if flow.folder is None:
-        return program
-    if isinstance(flow.program, Path) or program.endswith(PROGRAMS):
-        return str(flow.folder / program)
-    module, _, attribute = program.partition(":")
-    file, package = flow.folder.joinpath(*module.split(".")), sys.modules.get(PACKAGE)
-    there = file.with_suffix(".py").is_file() or (file / "__init__.py").is_file()
-    if not there or package is None or [str(flow.folder.parent)] != list(package.__path__):
-        return program
-    return f"{PACKAGE}.{flow.folder.name}.{module}:{attribute}"
+        return None
+    try:
+        module = module_in(flow.folder, program.partition(":")[0])
+    except ProgramError:
+        return None
+    return None if module is None else module.file
 
 
 def _declarations(root: Path) -> list[Path]:
     return sorted(file for name in DECLARATIONS for file in (root / ASSETS).glob(f"*/{name}"))
 
 
-def _open_package(directory: Path) -> None:
-    """Makes the folders of a directory importable, in place of those of another project."""
+def _open_package(root: Path) -> None:
+    """Makes the modules of a project importable, in place of those of another one: those of its
+    asset folders, and behind all others its own, as a program may be `module:attribute`.
+    """
+    directory = root / ASSETS
     present = sys.modules.get(PACKAGE)
     if present is not None and list(present.__path__) == [str(directory)]:
         return
     for name in [name for name in sys.modules if f"{name}.".startswith(f"{PACKAGE}.")]:
         del sys.modules[name]
+    for path in getattr(present, _ADDED, ()):
+        if path in sys.path:
+            sys.path.remove(path)
     package = ModuleType(PACKAGE, "The asset folders of a project.")
     package.__path__ = [str(directory)]
+    added = [] if str(root) in sys.path else [str(root)]
+    sys.path += added
+    setattr(package, _ADDED, added)
     sys.modules[PACKAGE] = package
     importlib.invalidate_caches()
 

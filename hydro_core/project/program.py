@@ -10,7 +10,7 @@ from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.lang.params import Params, params_of
 from hydro_core.project.check import check_declaration, check_types, schemas_of
 from hydro_core.project.cutting import check_sharding
-from hydro_core.project.discover import place_of
+from hydro_core.project.discover import is_module
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.quarantine import asks, with_quarantine
 
@@ -31,9 +31,16 @@ def program_of(flow: FlowAsset, served: Collection[str] = ()) -> Compiled:
     # The language is loaded where a program is read: of most commands it was read long ago.
     from hydro_core.compile import compile_graph
     from hydro_core.lang.load import load
+    from hydro_core.project.modules import graph_of_module
 
     try:
-        graph = load(place_of(flow), params_given(flow))
+        spec, params = str(flow.program), params_given(flow)
+        if flow.folder is None:
+            graph = load(spec, params)
+        elif is_module(flow):
+            graph = graph_of_module(flow.folder, spec, params)
+        else:
+            graph = load(str(flow.folder / spec), params)
     except ProgramError as error:
         # What is wrong with its file as a whole is said where the asset names it.
         named = flow.places.get("program")

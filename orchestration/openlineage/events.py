@@ -216,7 +216,7 @@ def _lineage_run(
         windows,
         flows.project.openlineage_namespace,
         parent,
-        flows.project.url_of(Path(place_of(flow))),
+        flows.project.url_of(place_of(flow) or Path(str(flow.program))),
     )
 
 

@@ -86,7 +86,7 @@ def said_instead(flow: FlowAsset, deployed: Deployment) -> Said | None:
 def _was_read_from(flow: FlowAsset, deployed: Deployment) -> bool:
     """Whether reading the program would give the deployed one: it is all in the same text."""
     has_quarantine = QUARANTINE in deployed.program.typed.graph.sinks
-    written_as_text = Path(place_of(flow)).suffix in PROGRAMS
+    written_as_text = Path(flow.program).suffix in PROGRAMS
     if flow.schemas or asks(flow) or has_quarantine or not written_as_text:
         return False
     texts = texts_of(flow)
@@ -200,13 +200,14 @@ def comments_of(flow: FlowAsset, written: WrittenDeployment | None) -> Comments:
 
 def texts_of(flow: FlowAsset) -> Mapping[str, str]:
     """The file that the program was read from, by its name."""
-    place = Path(place_of(flow))
-    if place.suffix not in PROGRAMS:
-        found = importlib.util.find_spec(str(place).partition(":")[0])
-        if found is None or found.origin is None:
-            return {}
-        place = Path(found.origin)
-    return {place.name: place.read_text(encoding="utf-8")} if place.is_file() else {}
+    place = place_of(flow)
+    if place is None and flow.folder is None:
+        # It is no asset's: whoever made the flow has said what is imported.
+        found = importlib.util.find_spec(str(flow.program).partition(":")[0])
+        place = Path(found.origin) if found is not None and found.origin else None
+    if place is None or not place.is_file():
+        return {}
+    return {place.name: place.read_text(encoding="utf-8")}
 
 
 STARTED_EMPTY = " started empty with tick "
