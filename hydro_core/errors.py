@@ -8,6 +8,7 @@ command line or the asset factory; anything else is a bug.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,6 +48,26 @@ CODES: Mapping[Code, str] = MappingProxyType(
     }
 )
 """What each code says."""
+
+
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+"""Characters that a terminal obeys: escapes, line ends that only some see, directions of text."""
+
+
+def visible(text: str) -> str:
+    """A text of lines as it is shown: what a terminal would obey is escaped, as JSON does it."""
+    return _UNSEEN.sub(_escaped, text)
+
+
+def in_a_line(name: str) -> str:
+    """A name that somebody has chosen, as it is shown within a line."""
+    return re.sub(r"[\t\n]", _escaped, visible(name))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
 
 
 def shown_file(file: str | Path) -> str:

@@ -14,8 +14,9 @@ from hydro_core.cli import output
 from hydro_core.cli.command import Asked, MisuseError
 from hydro_core.cli.program_arguments import graph_of, schemas_of
 from hydro_core.compile import Compiled, compile_graph
-from hydro_core.errors import HydroError
+from hydro_core.errors import HydroError, in_a_line
 from hydro_core.printing.programs import checked
+from hydro_core.project.flow_asset import FlowAsset
 
 
 def command(arguments: Asked) -> int:
@@ -48,7 +49,7 @@ def _refuse_misuse(arguments: Asked) -> None:
 def check_project(style: str) -> int:
     """Prints a line for each flow of the project at hand; gives 1 if one of them is wrong."""
     from hydro_core.project.discover import DiscoveredFlows, found_in, no_flows, project_root
-    from hydro_core.project.program import program_of, unread
+    from hydro_core.project.program import unread
     from hydro_core.project.reads import columns_wrong
 
     root = project_root(os.environ)
@@ -57,7 +58,7 @@ def check_project(style: str) -> int:
     programs: dict[str, Compiled] = {}
     for flow in found.flows:
         try:
-            programs[flow.name] = program_of(flow, served=flow.inputs)
+            programs[flow.name] = _program(flow)
         except HydroError as error:
             wrong[flow.name] = error
     outputs = {
@@ -83,8 +84,21 @@ def check_project(style: str) -> int:
             continue
         graph = programs[name].graph
         output.print_warnings((*graph.warnings, *former[name]))
-        output.print_text(f"{name}: ok: {', '.join(graph.sources)} -> {', '.join(graph.sinks)}")
+        inputs, given = (", ".join(map(in_a_line, of)) for of in (graph.sources, graph.sinks))
+        output.print_text(f"{name}: ok: {inputs} -> {given}")
     return 1 if wrong else 0
+
+
+def _program(flow: FlowAsset) -> Compiled:
+    from hydro_core.compile import best_plan, planned
+    from hydro_core.project.output_forms import refuse_not_growing
+    from hydro_core.project.program import program_of
+
+    program = program_of(flow, served=flow.inputs)
+    if any(output.as_ == "append" for output in flow.tables.values()):
+        # Only a plan tells which outputs grow.
+        refuse_not_growing(flow, planned(program, best_plan(program)))
+    return program
 
 
 def _as_json(

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO, cast
 
-from hydro_core.errors import Diagnostic, HydroError
+from hydro_core.errors import Diagnostic, HydroError, visible
 from hydro_core.types.json import json_text
 
 _PIECE = 1_000
@@ -67,7 +67,7 @@ def print_warnings(warnings: Sequence[Diagnostic]) -> None:
 
 
 def write(text: str, stream: TextIO | None = None) -> None:
-    """Writes a text as it is, at once.
+    """Writes a text at once. Names and values in it are of anybody: no terminal obeys them.
 
     Args:
         text: with its ends of lines.
@@ -79,8 +79,10 @@ def write(text: str, stream: TextIO | None = None) -> None:
     to = cast("TextIO | None", sys.stdout if stream is None else stream)
     if to is None:
         return  # it was closed by whoever started this (`>&-`)
+    # Only what we write ourselves goes back to the beginning of a line.
+    begin = "\r" if text.startswith("\r") else ""
     try:
-        to.write(text)
+        to.write(begin + visible(text.removeprefix(begin)))
         to.flush()
     except BrokenPipeError:
         # Only a stream's own error: a socket's is no reader's, and tells of a defect.

@@ -13,6 +13,7 @@ from hydro_core.artifact.deployment import Deployment
 from hydro_core.artifact.files import WrittenDeployment
 from hydro_core.cli.command import Asked
 from hydro_core.cli.output import print_error
+from hydro_core.errors import in_a_line
 from hydro_core.optimize.report import assumed_of
 from hydro_core.optimize.statistics import Statistics
 from hydro_core.program_change.difference import ChangedOutput, ChangedState
@@ -239,7 +240,7 @@ def first_as_text(flow: FlowAsset, first: WrittenDeployment) -> str:
     slots = [f"{slot.id}: the items of `{slot.stream}`" for slot in made.plan.slots]
     lines = [f"{flow.name}: deployment {first.number}, which its first tick makes serve:"]
     lines += [f"  hydrotick backfill {flow.name}", ""]
-    lines += _section("outputs", list(made.plan.graph.sinks))
+    lines += _section("outputs", list(map(in_a_line, made.plan.graph.sinks)))
     lines += _section("states", slots or ["none"])
     lines += _section("cost", [_cost(made.costs.before, made.costs.after, "as written")])
     lines += _shards(made)
@@ -287,8 +288,9 @@ def _section(title: str, rows: list[str]) -> list[str]:
 
 
 def _aligned(said: Mapping[str, str]) -> list[str]:
-    width = max(map(len, said), default=0)
-    return [f"{name:<{width}}  {says}" for name, says in said.items()]
+    shown = {in_a_line(name): says for name, says in said.items()}
+    width = max(map(len, shown), default=0)
+    return [f"{name:<{width}}  {says}" for name, says in shown.items()]
 
 
 def _output(change: Change, name: str, output: ChangedOutput) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from hydro_core.cli import output
 from hydro_core.cli.command import Asked, MisuseError
-from hydro_core.errors import DataError
+from hydro_core.errors import DataError, in_a_line
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow, span
@@ -134,7 +134,7 @@ class ProgressLine:
 
     def say(self, text: str) -> None:
         """Shows a text in the place of what is there."""
-        self._write(f"\r  {text} ")
+        self._write(f"\r  {in_a_line(text)} ")
 
     def end(self) -> None:
         """Takes the line away."""

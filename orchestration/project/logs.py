@@ -13,6 +13,8 @@ import traceback
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
+from hydro_core.errors import visible
+
 FORMAT = "HYDROTICK_LOG_FORMAT"
 TEXT, JSON = "text", "json"
 FORMATS = (TEXT, JSON)
@@ -81,7 +83,7 @@ class _AsJson(logging.Formatter):
         }
         if record.exc_info:
             said["trace"] = "".join(traceback.format_exception(*record.exc_info))
-        return json.dumps(said, ensure_ascii=False, default=str)
+        return visible(json.dumps(said, ensure_ascii=False, default=str))
 
 
 class _AsText(logging.Formatter):
@@ -91,4 +93,5 @@ class _AsText(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         trace = "".join(traceback.format_exception(*record.exc_info)) if record.exc_info else ""
-        return f"{self._name}: {record.getMessage()}{trace and chr(10)}{trace.rstrip()}"
+        said = f"{self._name}: {record.getMessage()}{trace and chr(10)}{trace.rstrip()}"
+        return visible(said)

@@ -154,3 +154,39 @@ def test_what_a_flow_reads_of_another_one_is_looked_for(
     assert shown.err.count("has no column") == 2
     assert "the output `totals` of `totals` has no column `amount`" in shown.err
     assert "it has `user`, `total`, `largest`" in shown.err
+
+
+def test_an_output_that_shrinks_is_not_appended_to(
+    shop: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first tick had said so."""
+    program = 'a = source("k string")\na -> persist() -> {} out\n'
+    append = "outputs: {out: {as: append}}\n"
+    _another(shop, "grows", program.format(""), append)
+    _another(shop, "shrinks", program.format('aggregate(by="k", n=count()) ->'), append)
+    assert main(["check"]) == 1
+    shown = capsys.readouterr()
+    assert shown.out.splitlines()[:2] == ["grows: ok: a -> out", "shrinks: wrong"]
+    assert "`out` does not only grow" in shown.err
+    assert "shrinks/asset.yaml:4:" in shown.err
+
+
+def test_names_are_shown_so_that_no_terminal_obeys_them(
+    shop: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "a\\x1b[2J\\nb\\u2028\\x9bc"
+    _another(shop, "raw", f'a = source("k string")\na -> sink("{name}")\n')
+    assert main(["check"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.splitlines()[0] == "raw: ok: a -> a\\u001b[2J\\u000ab\\u2028\\u009bc"
+    assert main(["check", "--format", "json"]) == 0
+    text = capsys.readouterr().out
+    assert not set(text) & set("\x1b\x9b\u2028")
+    flows = {one["flow"]: one for one in json.loads(text)["flows"]}
+    assert flows["raw"]["outputs"] == ["a\x1b[2J\nb\u2028\x9bc"]
+    for words in (["check", "raw/p.hydro"], ["graph", "raw/p.hydro", "--format", "text"]):
+        assert main(words) == 0
+        assert not set(capsys.readouterr().out) & set("\x1b\x9b\u2028")
+    (shop / "assets" / "raw" / "asset.yaml").write_text("program: p.hydro\n\u202e: 1\n")
+    assert main(["check"]) == 1
+    assert "\u202e" not in "".join(capsys.readouterr())
