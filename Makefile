@@ -21,7 +21,7 @@ WHEEL := tests/wheel
 VECTORS := tests/spark/test_vectors_on_spark.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo fmt lint unit test test-python second-lane third-lane test-all golden docs screenshots bench bench-tick bench-shards bench-deployments dev lock clean
+.PHONY: help setup demo fmt lint unit test test-python second-lane third-lane test-all golden docs screenshots bench bench-tick bench-deployments dev lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -95,9 +95,6 @@ bench: $(SETUP) ## every benchmark
 
 bench-tick: $(SETUP) ## a small tick beside the same job by hand in PySpark and Delta, and their ratio
 	@$(PY) -m benchmarks.tick
-
-bench-shards: $(SETUP) ## a tick in 1, 2 and 4 shards beside the same unsharded, and their ratios
-	@$(PY) -m benchmarks.shards
 
 bench-deployments: $(SETUP) ## loading deployed flows, and what changing a program costs after a year of ticks
 	@$(PY) -m benchmarks definitions deployments

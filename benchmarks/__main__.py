@@ -14,7 +14,6 @@
 | `key_buckets` | 1,000 keys read of a state of ten million, by hash bucket, sorted, or neither |
 | `keyed_tick` | a tick of a running aggregate of a million keys with one of ten thousand |
 | `exchanges` | a join and an aggregate, routed once, with the same routed by each operator |
-| `shards` | a tick of a running aggregate in 1, 2 and 4 shards with the same unsharded |
 | `incremental` | rows that a tick reads after 10, 100 and 1,000 ticks, written and optimized |
 | `scale` | twenty million rows of history within the default memory |
 | `launched` | from the launch of a run to its tick: the default launcher, multiprocess, `dev` |
@@ -60,7 +59,6 @@ BENCHMARKS = (
     "key_buckets",
     "keyed_tick",
     "exchanges",
-    "shards",
     "incremental",
     "scale",
     "launched",

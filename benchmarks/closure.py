@@ -28,8 +28,7 @@ from hydro_core.lang.rules.translate import graph_of_rules, read_rules
 from hydro_core.settings import Settings
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.ticks.tick import TickInput
-from hydro_core.validation.simulation.schedules.explore import Limits, ScheduleSearch
-from hydro_core.validation.simulation.schedules.machine import RuleMachine
+from hydro_core.validation.simulation.schedules import Limits, ScheduledRules, ScheduleSearch
 
 GROUP, OF_GROUP = 8, 16
 """Nodes of a group, and edges within it."""
@@ -118,9 +117,9 @@ class BySpark:
 
 def schedules_a_second(count: int) -> float:
     """How fast schedules of Paxos are explored."""
-    machine = RuleMachine(read_rules(PAXOS.read_text(encoding="utf-8")))
+    rules = ScheduledRules(read_rules(PAXOS.read_text(encoding="utf-8")))
     begun = time.perf_counter()
-    done = ScheduleSearch(machine, (), Limits()).run(count, 0)
+    done = ScheduleSearch(rules, (), Limits()).run(count, 0)
     assert done.found is None
     return count / (time.perf_counter() - begun)
 
@@ -136,7 +135,7 @@ def main() -> int:
     parser = parser_of("closure", __doc__)
     parser.add_argument("--edges", type=int, default=100_000)
     parser.add_argument("--ticks", type=int, default=50)
-    parser.add_argument("--schedules", type=int, default=1000)
+    parser.add_argument("--schedules", type=int, default=100)
     parser.add_argument("--on-reference", type=int, default=10_000, help="edges for the reference")
     parser.set_defaults(seconds=3600)
     asked = parser.parse_args()

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from hydro_core.compile import Compiled, optimized, planned
-from hydro_core.optimize.statistics import Statistics
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.settings import Settings
 from hydro_core.ticks.tick import Outputs, TickInput
@@ -26,8 +25,6 @@ class ShardingOptions:
     """The inputs that every shard gets whole."""
     progress: Callable[[str], None] = lambda _: None
     """Is told in a line what is routed by what; unless it is said, nobody is."""
-    stats: Statistics | None = None
-    """What is known of the inputs, by which exchanges and broadcasts are chosen."""
 
 
 @dataclass(frozen=True, slots=True)

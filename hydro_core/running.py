@@ -17,7 +17,7 @@ from hydro_core.errors import DataError
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.shards.program import Sharded, sharded
-from hydro_core.shards.run import run_shards
+from hydro_core.shards.together import run_shards
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.every import Every, parse_time
 from hydro_core.ticks.tick import Outputs, TickInput
@@ -40,7 +40,7 @@ def run_items(program: Compiled, ticks: Iterable[TickInput], options: Options) -
 
 def cut_into_shards(program: Compiled, cut: ShardingOptions) -> Sharded:
     """The program as it is asked to be cut; what is routed by what is told."""
-    found = sharded(program, cut.shards, cut.on, cut.replicate, stats=cut.stats)
+    found = sharded(program, cut.shards, cut.on, cut.replicate)
     cut.progress(found.described)
     return found
 

@@ -83,14 +83,6 @@ def moving_parts(args: Args, item: ItemType, output: ItemType) -> Parts | None:
     return _in_parts(args, item, output, moving_split, (COUNT,))
 
 
-def shard_parts(args: Args, item: ItemType, output: ItemType) -> Parts | None:
-    """The parts of an aggregate over shards; None where no few numbers of each can be merged.
-
-    Sums of integers and decimals are totals: that of one shard may be beyond the result's type.
-    """
-    return _in_parts(args, item, output, lambda *of: moving_split(*of) or running_split(*of), ())
-
-
 def has_inverse(aggregates: Sequence[Named]) -> bool:
     """Whether what left can be taken out of these parts, which begin with the number of rows.
 

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 
 from hydro_core.analysis.partition.answer import judge, partition
 from hydro_core.cli import output
 from hydro_core.cli.command import Asked, MisuseError
 from hydro_core.cli.program_arguments import given_params, graph_of, schemas_of
-from hydro_core.cli.stats import statistics_of
 from hydro_core.compile import compile_graph
 from hydro_core.delivery import open_program
-from hydro_core.errors import ProgramError
-from hydro_core.shards.program import sharded
-
-SHOWN = 2
-"""Shards of which the way is shown: it is the same for every number."""
 
 
 def command(arguments: Asked) -> int:
     refuse_wrong_on(arguments)
-    stats = statistics_of(arguments.stats)
     graph = open_program(arguments.file, given_params(arguments)) or graph_of(arguments)
     program = compile_graph(graph, schemas_of(arguments, graph))
     typed = program.typed
@@ -32,11 +24,6 @@ def command(arguments: Asked) -> int:
     else:
         output.print_warnings(graph.warnings)
         output.print_text(str(found))
-        if not found.partitionable and not on:
-            # It may run in shards all the same, with exchanges and broadcasts.
-            with suppress(ProgramError):
-                cut = sharded(program, SHOWN, stats=stats)
-                output.print_text(f"With `--shards N` it runs like this:\n  {cut.described}")
     return 0
 
 

@@ -13,7 +13,6 @@ from hydro_core.cli.command import Asked, MisuseError
 from hydro_core.cli.partition import choice_of, refuse_wrong_on
 from hydro_core.cli.program_arguments import given_params
 from hydro_core.cli.run_files import run_files
-from hydro_core.cli.stats import statistics_of
 from hydro_core.delivery import GIVEN, NEXT, delivered, load_rules
 from hydro_core.engines import Options, ShardingOptions
 from hydro_core.errors import DataError, Diagnostic, HydroError
@@ -68,8 +67,8 @@ def _refuse_misuse(arguments: Asked) -> None:
         raise MisuseError("--param is about a FILE: a job has its own as `params`")
     if not arguments.batch and not arguments.file:
         raise MisuseError("FILE is missing")
-    if arguments.shards is None and (arguments.on or arguments.replicate or arguments.stats):
-        raise MisuseError("--on, --replicate and --stats go with --shards")
+    if arguments.shards is None and (arguments.on or arguments.replicate):
+        raise MisuseError("--on and --replicate go with --shards")
     if not arguments.input and (arguments.every or arguments.start or arguments.out):
         raise MisuseError("--every, --start and --out go with --input")
     refuse_wrong_on(arguments)
@@ -91,10 +90,7 @@ def _cut(arguments: Asked) -> ShardingOptions | None:
     if arguments.shards is None:
         return None
     on = choice_of(arguments.on)
-    stats = statistics_of(arguments.stats)
-    return ShardingOptions(
-        arguments.shards, on, tuple(arguments.replicate), output.print_error, stats
-    )
+    return ShardingOptions(arguments.shards, on, tuple(arguments.replicate), output.print_error)
 
 
 def read_ticks_file(path: Path) -> Mapping[str, Any]:

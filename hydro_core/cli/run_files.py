@@ -24,7 +24,7 @@ from hydro_core.ir.graph import Graph
 from hydro_core.machine.environment import storage_of
 from hydro_core.project.discover import SETTINGS, project_root
 from hydro_core.running import check_names, cut_into_shards, run_items
-from hydro_core.shards.run import side_by_side
+from hydro_core.shards.together import side_by_side
 from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.every import Every, parse_time
 from hydro_core.ticks.tick import Outputs, TickInput

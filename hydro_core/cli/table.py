@@ -27,11 +27,11 @@ SCHEMA = Word(
     "NAME=DDL",
     repeated=True,
 )
-_STATISTICS = (
+STATS = Word(
+    "--stats",
     "rows, history and keys of the inputs; or the directory of a pipeline that has run",
     "S.json",
 )
-STATS = Word("--stats", *_STATISTICS)
 _ROUTED = (
     "the field by which an input is routed, as a dotted path; nothing after the `=` is the whole "
     "item (repeatable; an input that is named twice is routed by both fields)"
@@ -98,7 +98,6 @@ COMMANDS = (
                 "INPUT",
                 repeated=True,
             ),
-            Word("--stats", f"with --shards: {_STATISTICS[0]}", _STATISTICS[1]),
             FORMAT,
         ),
         examples=(
@@ -143,7 +142,6 @@ COMMANDS = (
             SCHEMA,
             PARAM,
             Word("--on", f"judges one choice: {_ROUTED}", "INPUT=PATH", repeated=True),
-            STATS,
             FORMAT,
         ),
         examples=("partition totals.hydro --on payments=user",),

@@ -47,7 +47,7 @@ def check_sharding(flow: FlowAsset, program: Compiled) -> None:
 def in_shards(
     flow: FlowAsset, program: Compiled, planned: Callable[[Compiled], Optimized]
 ) -> tuple[Sharding, Together] | None:
-    """The shards of a flow, by a plan for one of them and one for the last step.
+    """The shards of a flow, by a plan for one of them.
 
     None where it is not to be cut.
 

@@ -27,7 +27,7 @@ from hydro_core.types.item import UNKNOWN
 from hydro_core.types.stream import Order, StreamType
 from hydro_core.types.values import sort_key
 
-__all__ = ["Hooks", "TickInput", "run_ticks"]
+__all__ = ["Hooks", "ReferenceRun", "TickInput", "run_ticks"]
 
 Items = list[Any]
 Watch = Callable[[Node, Sequence[Bag], Mapping[Endpoint, Bag]], None]
@@ -54,6 +54,20 @@ def run_ticks(
     hooks: Hooks | None = None,
 ) -> Iterator[Mapping[str, Items]]:
     """The outputs of every tick: in their order where they have one, else sorted."""
+    program = reference_program(typed, strata, settings, fixpoint=fixpoint, hooks=hooks)
+    run = ReferenceRun(program)
+    return map(run.tick, ticks)
+
+
+def reference_program(
+    typed: Typed,
+    strata: Strata,
+    settings: Settings | None = None,
+    *,
+    fixpoint: Fixpoint = semi_naive,
+    hooks: Hooks | None = None,
+) -> ReferenceProgram:
+    """A program as the interpreter runs it: its nodes in the order in which a tick takes them."""
     recursive = {node for cycle in strata.recursive for node in cycle}
     groups = components(predecessors(typed.graph, same_tick))
     # Stratum by stratum, and in each what is read before what reads it.
@@ -61,12 +75,29 @@ def run_ticks(
         NodeGroup(tuple(map(typed.graph.__getitem__, group)), group[0] in recursive)
         for group in sorted(groups, key=lambda group: strata.of[group[0]])
     ]
-    program = ReferenceProgram(typed, parts, settings or Settings(), fixpoint, hooks or Hooks())
-    pasts = {node.id: past for node in typed.graph if (past := NodePast.of(node)) is not None}
-    for place, tick in enumerate(ticks):
-        number = place if tick.number is None else tick.number
-        run = TickRun(program, pasts, Moment(number, tick.batches, tick.start, tick.end))
-        yield run.outputs()
+    reads = {node.id: _now(node) for node in typed.graph}
+    return ReferenceProgram(typed, parts, reads, settings or Settings(), fixpoint, hooks or Hooks())
+
+
+class ReferenceRun:
+    """A program that is run one tick after another."""
+
+    def __init__(self, program: ReferenceProgram) -> None:
+        self._program = program
+        graph = program.typed.graph
+        self._pasts = {n.id: past for n in graph if (past := NodePast.of(n)) is not None}
+        self._ticks = 0
+
+    def tick(self, tick: TickInput) -> Mapping[str, Items]:
+        """The outputs of the next tick."""
+        number = self._ticks if tick.number is None else tick.number
+        self._ticks += 1
+        moment = Moment(number, tick.batches, tick.start, tick.end)
+        return TickRun(self._program, self._pasts, moment).outputs()
+
+    def past(self) -> Mapping[NodeId, Sequence[Bag]]:
+        """What every stateful operator knows of earlier ticks, as of now."""
+        return {name: past.kept() for name, past in self._pasts.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +114,8 @@ class ReferenceProgram:
 
     typed: Typed
     components: Sequence[NodeGroup]
+    reads: Mapping[NodeId, Sequence[Endpoint]]
+    """The streams that a node reads in the same tick."""
     settings: Settings
     fixpoint: Fixpoint
     hooks: Hooks
@@ -115,10 +148,13 @@ class TickRun:
     def _evaluate(self, component: NodeGroup) -> None:
         if not component.recursive:
             for node in component.nodes:
-                self.streams.update(self._apply(node, [self.streams[e] for e in _now(node)]))
+                reads = self.program.reads[node.id]
+                self.streams.update(self._apply(node, [self.streams[e] for e in reads]))
             return
         own = {node.id for node in component.nodes}
-        entering = {e for node in component.nodes for e in _now(node) if e.node not in own}
+        entering = {
+            e for node in component.nodes for e in self.program.reads[node.id] if e.node not in own
+        }
         given = {endpoint: self.streams[endpoint] for endpoint in entering}
         fixpoint, settings = self.program.fixpoint, self.program.settings
         try:

@@ -16,7 +16,8 @@ from hydro_core.reference.bag import EMPTY, Bag
 class NodePast:
     """The input `a` of a stateful node at tick t: `now` is `a_t`, all else is of earlier ticks."""
 
-    def __init__(self, keeps_all: bool, ticks: int) -> None:
+    def __init__(self, keeps_all: bool, ticks: int, *, keeps_result: bool = False) -> None:
+        self._keeps_result = keeps_result
         self.now: Bag = EMPTY
         self.result_before: Bag = EMPTY
         self._sum: Bag | None = Bag() if keeps_all else None
@@ -32,7 +33,7 @@ class NodePast:
                 return NodePast(keeps_all=True, ticks=0)
             case State.RESULT:
                 over_all = isinstance(node.cls, Running) and not node.cls.changes
-                return NodePast(keeps_all=over_all, ticks=0)
+                return NodePast(keeps_all=over_all, ticks=0, keeps_result=True)
             case State.WINDOW:
                 return NodePast(keeps_all=False, ticks=max(0, node.args["n"] - 1))
             case State.LAST:
@@ -54,6 +55,12 @@ class NodePast:
         if self._sum is None:
             raise ValueError("the history of this operator is not kept")
         return self._sum
+
+    def kept(self) -> list[Bag]:
+        """All bags that are known of earlier ticks; later ticks leave them as they are."""
+        history = [] if self._sum is None else [Bag(self._sum)]
+        result = [self.result_before] if self._keeps_result else []
+        return [*history, *self._bags, *result]
 
     def end_tick(self, now: Bag, result: Bag) -> None:
         """The tick is over: its input and its result belong to the past."""

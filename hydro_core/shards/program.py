@@ -1,14 +1,15 @@
-"""A program cut into shards: every shard's program, the last step, and what is routed by what.
+"""A program cut into shards: the program of each shard, and what its inputs are routed by.
 
-Each shard's program is the whole one with an operator behind every input that takes the items of
-the shard. What depends on no input is on every shard: where it meets a stream that is cut, each
-shard takes its part of it, and what is put out of it is put out by the first.
+One routing of the inputs serves all operators, or the program is not cut. Each shard's program is
+the whole one with an operator behind every input that takes the items of the shard. What depends on
+no input is on every shard: where it meets a stream that is cut, each shard takes its part of it,
+and what is put out of it is put out by the first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -26,10 +27,9 @@ from hydro_core.analysis.partition.terms import (
     opaque_term,
     text_of_choice,
 )
-from hydro_core.analysis.partition.two_steps import in_two_steps
 from hydro_core.catalog.internal import OF_SHARD
-from hydro_core.catalog.spec import Args
-from hydro_core.compile import Compiled
+from hydro_core.catalog.spec import Args, OrderRule
+from hydro_core.compile import Compiled, compile_graph
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.fold import children, with_children
@@ -37,11 +37,10 @@ from hydro_core.functions.from_tree import function_of, is_complete
 from hydro_core.functions.tree import Expr, Make, Op, Param, Part
 from hydro_core.functions.views import ITEM
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
+from hydro_core.ir.walk import behind
 from hydro_core.lang.similar import no_such_input
-from hydro_core.optimize.statistics import Statistics
-from hydro_core.shards.exchange import exchanged, part_of
 from hydro_core.types.item import BOOLEAN, ItemType, Tuple, at
-from hydro_core.types.stream import StreamType
+from hydro_core.types.stream import Order, StreamType
 
 
 @dataclass(frozen=True)
@@ -66,15 +65,11 @@ class Sharded:
     """The inputs that every shard gets whole."""
     first: Compiled
     """The program of the first shard."""
-    last: Compiled | None
-    """The step that makes outputs of what the shards give; None where there is none to do."""
-    gathered: tuple[str, ...]
-    """What the shards give to the last step, by the names of their outputs and its inputs."""
     outputs: Mapping[str, StreamType]
     """The outputs of the whole program."""
-    exchanged: Mapping[str, str | None] = field(default_factory=dict)
-    """Inputs of the shards that are none of the program: what all shards give under that name goes
-    to other shards; or, where one is named, that input, which is routed in more than one way.
+    merges: Mapping[str, tuple[Node, ...]]
+    """Of an ordered output, the operators that make it of the items of all shards: the one that
+    sorts them, then those that change items behind it.
     """
 
     def of(self, shard: int) -> Compiled:
@@ -89,14 +84,11 @@ class Sharded:
 
     @cached_property
     def described(self) -> str:
-        """What is done, in a line: `4 shards, routed by user (orders), id (users)`."""
+        """The routing in a line: `4 shards: orders by user, users by id`."""
         ways = in_words(self.choice) or "each input by its whole items"
         whole = f"; every shard has all of {', '.join(self.replicated)}" if self.replicated else ""
-        made = [name for name in self.outputs if self.last and name in self.last.typed.outputs]
-        last = f"; a last step makes {', '.join(made)}" if made else ""
-        moved = [name for name, source in self.exchanged.items() if source is None]
-        between = f"; exchanged between them: {', '.join(moved)}" if moved else ""
-        return f"{self.count} shards: {ways}{whole}{between}{last}"
+        merged = f"; sorted again: {', '.join(self.merges)}" if self.merges else ""
+        return f"{self.count} shards: {ways}{whole}{merged}"
 
 
 COMMAND = Spelling()
@@ -108,7 +100,6 @@ def sharded(
     on: On | None = None,
     replicate: Collection[str] = (),
     spelling: Spelling = COMMAND,
-    stats: Statistics | None = None,
 ) -> Sharded:
     """Cuts a program into shards.
 
@@ -118,7 +109,6 @@ def sharded(
         on: the fields by which inputs are routed; None: a derived choice is taken.
         replicate: inputs that every shard gets whole.
         spelling: how the one who asks writes what an error proposes.
-        stats: what is known of the inputs, by which exchanges and broadcasts are chosen.
 
     Raises:
         ProgramError: it cannot be cut (so), or there is no such input or field.
@@ -126,39 +116,127 @@ def sharded(
     if count < 1:
         help_ = "give the number of shards, 1 or more"
         raise ProgramError.of("config", f"there are no {count} shards", help=help_)
+    typed = program.typed
     for name in replicate:
-        if name not in program.typed.inputs:
-            raise no_such_input(name, program.typed.inputs)
-    whole = frozenset(replicate)
-    found = _sharded(program.typed, count, on, whole)
-    if found is None and not on:
-        # Only what somebody has chosen is to be right as it is.
-        parts = exchanged(program.typed, whole, count, stats)
-        if parts is not None:
-            found = _sharded(parts.typed, count, None, whole | parts.broadcast)
-            if found is not None:
-                outputs = program.typed.outputs
-                found = replace(found, outputs=outputs, exchanged=parts.streams)
-    if found is None:
-        raise _refusal(program.typed, on, spelling)
-    return found
+        if name not in typed.inputs:
+            raise no_such_input(name, typed.inputs)
+    steps, whole = steps_of(typed), frozenset(replicate)
+    ways = _ways(steps, whole, choice_of(steps, on) if on else None)
+    if not ways:
+        raise _refusal(typed, on, spelling)
+    merges = {name: _merge(typed, name, spelling) for name in _ordered(steps, whole)}
+    parts = _program_of_parts(typed, merges)
+    cut = _Cut(parts, steps_of(parts.typed), whole, count)
+    for choice in ways:
+        routes = cut.routes(choice)
+        if routes is not None:
+            first = _compiled(typed, cut.graph(routes))
+            replicated = tuple(sorted(whole))
+            then = {name: merge.then for name, merge in merges.items()}
+            return Sharded(count, choice, replicated, first, typed.outputs, then)
+    raise ProgramError.of(
+        "config",
+        f"{typed.graph.name} cannot be run in shards: a function by which items would be routed "
+        "is known by its name only",
+        help=f"route by a field: {spelling.on}; or {spelling.without}",
+    )
 
 
-def _sharded(typed: Typed, count: int, on: On | None, whole: frozenset[str]) -> Sharded | None:
-    """A program that is cut without exchanges; None where it cannot be."""
-    steps = steps_of(typed)
-    choice = choice_of(steps, on) if on else None
-    parts = in_two_steps(steps, whole)
-    if parts is None:
-        return None
-    steps = steps_of(part_of(typed, parts.cut).typed)
-    cut = _Cut(part_of(typed, parts.shards), steps, whole, count)
-    taken = cut.taken(choice)
-    if taken is None:
-        return None
-    last = None if parts.last is None else part_of(typed, parts.last)
-    first = part_of(typed, cut.graph(taken))
-    return Sharded(count, taken, tuple(sorted(whole)), first, last, parts.gathered, typed.outputs)
+def _ways(
+    steps: Steps, replicated: frozenset[str], choice: RoutingTerms | None
+) -> list[RoutingTerms]:
+    """The choice, if it is right; None given: those that are, the best first."""
+    if choice is not None:
+        return [] if locate(steps, choice, replicated).failed else [choice]
+    sources = {source.name: source for source in steps.sources.values()}
+    choices = ChoiceSearch(steps).choices(replicated)
+    return sorted(choices, key=lambda way: _badness(way, sources))
+
+
+def _compiled(typed: Typed, graph: Graph) -> Compiled:
+    """What is made of a program; its inputs are as they are in the program."""
+    return compile_graph(graph, {n: typed.inputs[n].item for n in graph.sources})
+
+
+@dataclass(frozen=True)
+class _Merge:
+    """How an ordered output is made of its parts."""
+
+    parts: Endpoint
+    """The stream that each shard gives."""
+    then: tuple[Node, ...]
+
+
+def _ordered(steps: Steps, replicated: frozenset[str]) -> Iterator[str]:
+    """The outputs that have an order, and of which each shard has a part."""
+    cut, typed = steps.cut(replicated), steps.typed
+    for name, stream in typed.outputs.items():
+        reads = (sink.inputs[0].node for sink in typed.graph.sinks[name])
+        if stream.order is Order.TOTAL and any(node in cut for node in reads):
+            yield name
+
+
+def _merge(typed: Typed, name: str, spelling: Spelling) -> _Merge:
+    """How the parts of an ordered output become one: what sorted them sorts them again.
+
+    What follows the sort and keeps the items as they are is done by the shards.
+
+    Raises:
+        ProgramError: no single operator gives the order (code `config`).
+    """
+    (sink,) = typed.graph.sinks[name]
+    way = _way_to_sort(typed, sink.inputs[0])
+    if way:
+        sort, *behind_sort = way
+        (parts,) = typed.graph[sort.node].inputs
+        item = typed.types[parts].item
+        while behind_sort and _keeps_items(typed, behind_sort[0], item):
+            parts = behind_sort.pop(0)
+        then = tuple(typed.graph[end.node] for end in (sort, *behind_sort))
+        if all(len(node.inputs) == 1 and node.op.outputs == "one" for node in then):
+            return _Merge(parts, then)
+    raise ProgramError.of(
+        "config",
+        f"{typed.graph.name} cannot be run in shards: no operator can put the parts of "
+        f"`{name}` in order again",
+        sink.span,
+        help=f"sort before `{name}`; or {spelling.without}",
+    )
+
+
+def _way_to_sort(typed: Typed, stream: Endpoint) -> list[Endpoint]:
+    """From the stream that a sort gives to one that keeps its order; empty where there is none."""
+    way: list[Endpoint] = []
+    while stream not in way:
+        node = typed.graph[stream.node]
+        way.insert(0, stream)
+        if node.spec.order is OrderRule.GIVES:
+            return way
+        if node.spec.order is not OrderRule.KEEPS or not node.inputs:
+            return []
+        stream = node.inputs[0]
+    return []
+
+
+def _keeps_items(typed: Typed, stream: Endpoint, item: ItemType) -> bool:
+    return typed.graph[stream.node].op.lineage is None and typed.types[stream].item == item
+
+
+def _program_of_parts(typed: Typed, merges: Mapping[str, _Merge]) -> Compiled:
+    """The program whose ordered outputs are what is merged of them."""
+    graph = typed.graph
+    nodes = dict(graph.nodes)
+    for name, merge in merges.items():
+        (sink,) = graph.sinks[name]
+        nodes[sink.id] = sink.with_(inputs=(merge.parts,))
+    ends = (n.id for n in nodes.values() if n.op.outputs == "none" or not n.inputs)
+    used = behind(nodes, ends)
+    kept = (node for node in nodes.values() if node.id in used)
+    return _compiled(typed, Graph.of(kept, graph.name, graph.warnings))
+
+
+Routes = Mapping[tuple[NodeId, int], Args]
+"""How the items that enter an operator are routed, where not all of them may be used."""
 
 
 @dataclass(frozen=True)
@@ -167,24 +245,11 @@ class _Cut:
 
     program: Compiled
     steps: Steps
-    """What of it must be cut well."""
     replicated: frozenset[str]
     count: int
 
-    def taken(self, choice: RoutingTerms | None) -> RoutingTerms | None:
-        """The choice, if it is right; None given: the first of those that are."""
-        if choice is None:
-            sources = {source.name: source for source in self.steps.sources.values()}
-            found = ChoiceSearch(self.steps).choices(self.replicated)
-            ways = sorted(found, key=lambda way: _badness(way, sources))
-            return next((way for way in ways if self._routes(way) is not None), None)
-        failed = locate(self.steps, choice, self.replicated).failed
-        return None if failed or self._routes(choice) is None else choice
-
-    def graph(self, choice: RoutingTerms) -> Graph:
+    def graph(self, routes: Routes) -> Graph:
         """The program of the first shard."""
-        routes = self._routes(choice)
-        assert routes is not None
         graph = self.program.graph
         nodes: list[Node] = []
         routed: dict[tuple[Endpoint, Args], NodeId] = {}
@@ -204,15 +269,11 @@ class _Cut:
             nodes.append(node.with_(inputs=tuple(inputs)))
         return Graph.of(nodes, graph.name, graph.warnings)
 
-    def _routes(self, choice: RoutingTerms) -> Mapping[tuple[NodeId, int], Args] | None:
-        """How the items that enter an operator are routed, where not all of them may be used.
-
-        None where a function that they would be routed by cannot be computed.
-        """
-        terms = dict(self._taken_by(choice))
+    def routes(self, choice: RoutingTerms) -> Routes | None:
+        """What a choice routes; None where a function of it cannot be computed."""
         types = self.program.typed.types
         routes = {}
-        for (name, i), term in terms.items():
+        for (name, i), term in self._taken_by(choice):
             item = types[self.program.graph[name].inputs[i]].item
             found = arguments(term, item, self.count)
             if found is None:
@@ -302,11 +363,15 @@ def _over_items(term: KeyTerm, item: ItemType) -> Expr:
 
 def _refusal(typed: Typed, on: On | None, spelling: Spelling) -> ProgramError:
     """Which operators forbid to cut the program, and what would help."""
-    found = judge(typed, on) if on else partition(typed)
+    answer = judge(typed, on) if on else partition(typed)
     so = " by this choice" if on else ""
     name = typed.graph.name
-    if found.partitionable:
-        return ProgramError(_unmergeable(found, spelling))
+    if not answer.blockers:
+        return ProgramError.of(
+            "config",
+            f"{name} cannot be cut into shards with these inputs whole on every shard",
+            help="leave out inputs that every shard is to have",
+        )
     return ProgramError(
         *(
             Diagnostic(
@@ -315,26 +380,17 @@ def _refusal(typed: Typed, on: On | None, spelling: Spelling) -> ProgramError:
                 f"{' '.join((blocker.why, *blocker.details))}",
                 blocker.place,
                 blocker.operator,
-                help=_cure(found, blocker.help, spelling, by_choice=bool(on)),
+                help=_cure(answer, spelling, by_choice=bool(on)),
             )
-            for blocker in found.blockers
+            for blocker in answer.blockers
         )
     )
 
 
-def _cure(found: Partitioning, help_: str, spelling: Spelling, *, by_choice: bool) -> str:
+def _cure(answer: Partitioning, spelling: Spelling, *, by_choice: bool) -> str:
     if by_choice:
         return "`hydrotick partition` tells what else to route on"
-    whole = [spelling.replicate(p.replicate) for p in found.partial[:3]]
-    ways = [*([help_] if help_ else []), *(f"`{way}`: every shard has all of it" for way in whole)]
-    return "; or ".join(ways) or spelling.without
-
-
-def _unmergeable(found: Partitioning, spelling: Spelling) -> Diagnostic:
-    return Diagnostic(
-        "config",
-        f"{found.name} cannot be run in shards: what they put out cannot be made one "
-        f"({', '.join(found.ordered) or 'a function by which items are routed has no text'})",
-        help="sort again behind the operators that need all items, or route by a field: "
-        f"{spelling.on}",
+    whole = [spelling.replicate(p.replicate) for p in answer.partial[:3]]
+    return "; or ".join(
+        (*(f"`{way}`: every shard has all of it" for way in whole), spelling.without)
     )

@@ -1,40 +1,51 @@
 """The programs of all shards as one: they stand beside each other, and what they give is added up.
 
-A pipeline runs it like any other program. Every shard has states of its own in it, the last step
-stands behind the shards, and each output is one. What no shard has a part of is computed once.
+A pipeline runs it like any other program. Every shard has states of its own in it, and each output
+is one: an ordered one is sorted again. What no shard has a part of is computed once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from hydro_core.catalog.combine import UNION
 from hydro_core.catalog.internal import OF_SHARD
-from hydro_core.catalog.io import SINK, SOURCE, SOURCE_ITER
-from hydro_core.catalog.spec import Args
-from hydro_core.compile import Compiled, compile_graph
+from hydro_core.catalog.io import SINK, SOURCE
+from hydro_core.compile import Compiled, best_plan, compile_graph
+from hydro_core.engines import Options, run_whole
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import behind, reachable
 from hydro_core.optimize.optimizer import Optimized
 from hydro_core.plan.semantic_hash import hash_of, program_hashes
 from hydro_core.shards.program import Sharded
+from hydro_core.ticks.tick import Outputs, TickInput
+
+
+def run_shards(program: Sharded, ticks: Iterable[TickInput], options: Options) -> Iterator[Outputs]:
+    """The outputs of every tick, as items: those of the whole program."""
+    planned = side_by_side(program, optimize=options.optimized)
+    return run_whole(planned, ticks, replace(options, optimized=False))
+
+
+def side_by_side(program: Sharded, *, optimize: bool) -> Compiled:
+    """What runs: all shards by their best plan, or as they are written."""
+    return Together.of(program, best_plan if optimize else as_written).compiled
 
 
 @dataclass(frozen=True)
 class Together:
-    """A program that is cut into shards, with the plans by which a shard and the last step run."""
+    """A program that is cut into shards, with the plan by which a shard runs."""
 
     cut: Sharded
     shard: Optimized
     """The plan of the first shard: those of the others have another number in them."""
-    last: Optimized | None = None
 
     @staticmethod
     def of(cut: Sharded, planned: Callable[[Compiled], Optimized]) -> Together:
-        """A program that is cut, with the plan that is found for each of its two parts."""
-        return Together(cut, planned(cut.first), None if cut.last is None else planned(cut.last))
+        """A program that is cut, with the plan that is found for a shard."""
+        return Together(cut, planned(cut.first))
 
     @cached_property
     def compiled(self) -> Compiled:
@@ -46,28 +57,26 @@ class Together:
     def graph(self) -> Graph:
         """All of it as one program, with the inputs and outputs of the whole."""
         nodes = {node.id: node for node in self._nodes()}
-        sinks = [node for node in nodes.values() if node.op.outputs == "none"]
-        ends = (n for n in nodes.values() if n.op.outputs == "none" or n.op is SOURCE)
-        used = behind(nodes, (node.id for node in ends))
+        sinks = [node for node in nodes.values() if node.op is SINK]
+        ends = (n.id for n in nodes.values() if n.op is SINK or n.op is SOURCE)
+        used = behind(nodes, ends)
         order = list(self.cut.outputs)
         sinks.sort(key=lambda sink: order.index(sink.args["name"]))
-        inner = [n for n in nodes.values() if n.id in used and n.op.outputs != "none"]
+        inner = [n for n in nodes.values() if n.id in used and n.op is not SINK]
         graph = self.cut.first.graph
         return Graph.of([*inner, *sinks], graph.name, graph.warnings)
 
     def optimized(self) -> Optimized:
         """The same as a plan, with what is to be said of it; costs are those of all shards."""
-        parts = [self.shard] * self.cut.count + ([self.last] if self.last else [])
-        once = [self.shard] + ([self.last] if self.last else [])
-        return Optimized(
-            self.compiled.typed,
-            sum(part.cost_before for part in parts),
-            sum(part.cost_after for part in parts),
-            tuple(step for part in once for step in part.steps),
-            tuple(note for part in once for note in part.notes),
-            self.shard.saturation,
-            self.shard.statistics,
-            tuple(limit for part in once for limit in part.limits),
+        count = self.cut.count
+        return replace(
+            self.shard,
+            typed=self.compiled.typed,
+            cost_before=count * self.shard.cost_before,
+            cost_after=count * self.shard.cost_after,
+            streams={},
+            statements=(),
+            bounds=(),
         )
 
     def hashes(self, program: Mapping[NodeId, str]) -> Mapping[NodeId, str]:
@@ -77,7 +86,6 @@ class Together:
             program: the hashes of the streams of the whole program.
         """
         found: dict[NodeId, str] = {}
-        # As they are written, and together: what is exchanged is what was made before it.
         plain = Together.of(self.cut, as_written)
         own = program_hashes(plain.compiled.typed)
         for number in range(self.cut.count):
@@ -85,18 +93,17 @@ class Together:
                 meant = own.get(plain.name_in(stream, number))
                 if meant is not None:
                     found[self.name_in(node, number)] = meant
-        if self.last is not None:
-            same = {n: s for n, s in self.last.streams.items() if s in program}
-            found |= {self._of_last(node): program[stream] for node, stream in same.items()}
+        for then in self.cut.merges.values():
+            found |= {self._merged(n.id): program[n.id] for n in then if n.id in program}
         written = self.cut.first.graph
-        for name, sinks in written.sinks.items():
+        for sinks in written.sinks.values():
             for sink in sinks:
-                reads = sink.inputs[0] if name in self.cut.outputs else None
-                while reads is not None and written[reads.node].op is OF_SHARD:
+                reads = sink.inputs[0]
+                while written[reads.node].op is OF_SHARD:
                     reads = written[reads.node].inputs[0]
-                if reads is not None and reads.node in program:
-                    found_hash = hash_of(reads, program) if reads.port else program[reads.node]
-                    found[_whole(sink)] = found_hash
+                if reads.node in program:
+                    of = hash_of(reads, program) if reads.port else program[reads.node]
+                    found[_whole(sink)] = of
         return {node: found[node] for node in found if node in self.graph.nodes}
 
     def name_in(self, node: NodeId, number: int) -> NodeId:
@@ -105,16 +112,15 @@ class Together:
 
     def _nodes(self) -> Iterator[Node]:
         for node in self._graph:
-            if node.op is not SINK and node.id not in self._in_shards | self._exchanged.keys():
+            if node.op is not SINK and node.id not in self._in_shards:
                 yield node
         for number in range(self.cut.count):
             for node in self._graph:
-                if node.id in self._in_shards and node.op.outputs != "none":
+                if node.id in self._in_shards and node.op is not SINK:
                     yield self._copied(node, number)
         for sinks in self._graph.sinks.values():
             for sink in sinks:
                 yield from self._put_out(sink)
-        yield from self._last_nodes()
 
     def _copied(self, node: Node, number: int) -> Node:
         args = node.args.with_(shard=number) if node.op is OF_SHARD else node.args
@@ -123,58 +129,17 @@ class Together:
 
     def _put_out(self, sink: Node) -> Iterator[Node]:
         """What a sink of the shards gives: all parts of it, or what the first shard alone has."""
-        reads, name = sink.inputs[0], sink.args["name"]
-        is_whole = reads.node not in self._routed
-        ends = [self._end(reads, n) for n in range(1 if is_whole else self.cut.count)]
-        if name in self.cut.outputs and is_whole:
-            yield sink.with_(inputs=(ends[0],))
+        reads = sink.inputs[0]
+        if reads.node not in self._routed:
+            yield sink.with_(inputs=(self._end(reads, 0),))
             return
-        union = _whole(sink) if name in self.cut.outputs else name
-        if union in self._fed_back:
-            # Where no item ever comes, nothing but this says what the items would be.
-            nothing = Node(f"no items of {union}", SOURCE_ITER, self._fed_back[union])
-            yield nothing
-            ends.append(Endpoint(nothing.id))
-        yield Node(union, UNION, inputs=tuple(ends), span=sink.span)
-        if name in self.cut.outputs:
-            yield sink.with_(inputs=(Endpoint(union),))
-
-    def _last_nodes(self) -> Iterator[Node]:
-        if self.last is None:
-            return
-        graph = self.last.graph
-        for node in graph:
-            if node.op is SOURCE:
-                continue
-            inputs = tuple(self._behind_last(graph, end) for end in node.inputs)
-            yield node.with_(id=self._of_last(node.id), inputs=inputs)
-
-    def _behind_last(self, graph: Graph, end: Endpoint) -> Endpoint:
-        """What the last step reads as a node of the whole."""
-        node = graph[end.node]
-        if node.op is not SOURCE:
-            return Endpoint(self._of_last(end.node), end.port)
-        name = node.args["name"]
-        return Endpoint(name if name in self.cut.gathered else self._graph.sources[name].id)
-
-    @cached_property
-    def _fed_back(self) -> Mapping[str, Args]:
-        """What is exchanged and made of itself: literals without items, of the same types.
-
-        A shard's plan takes it as an input, whose type is declared; the whole has no such input.
-        """
-        reads: dict[str, set[str]] = {}
-        for name, source in self.cut.exchanged.items():
-            ends = [sink.id for sink in self._graph.sinks.get(name, ()) if source is None]
-            made_of = behind(self._graph.nodes, ends)
-            named = self._graph.sources.items()
-            reads[name] = {other for other, node in named if node.id in made_of}
-        types = self.cut.first.typed.inputs
-        return {
-            name: Args((("items", ()), ("schema", types[name].item)))
-            for name in reads
-            if name in reachable(reads[name], lambda other: reads.get(other, ()))
-        }
+        ends = tuple(self._end(reads, number) for number in range(self.cut.count))
+        last = Endpoint(_whole(sink))
+        yield Node(last.node, UNION, inputs=ends, span=sink.span)
+        for node in self.cut.merges.get(sink.args["name"], ()):
+            yield node.with_(id=self._merged(node.id), inputs=(last,))
+            last = Endpoint(self._merged(node.id))
+        yield sink.with_(inputs=(last,))
 
     @property
     def _graph(self) -> Graph:
@@ -195,23 +160,12 @@ class Together:
         readers = self._graph.readers
         return reachable((n.id for n in nodes), lambda name: (n.id for n in readers(name)))
 
-    @cached_property
-    def _exchanged(self) -> Mapping[NodeId, NodeId]:
-        """The nodes that stand for inputs which the program has not, and what they are."""
-        sources = self._graph.sources
-        found = {}
-        for name, source in self.cut.exchanged.items():
-            if name in sources:
-                found[sources[name].id] = name if source is None else sources[source].id
-        return found
-
     def _end(self, end: Endpoint, number: int) -> Endpoint:
-        end = Endpoint(self._exchanged.get(end.node, end.node), end.port)
         return Endpoint(self.name_in(end.node, number), end.port)
 
-    def _of_last(self, node: NodeId) -> NodeId:
+    def _merged(self, node: NodeId) -> NodeId:
         taken = node in self._graph.nodes and node not in self._in_shards
-        return f"{node} of the last step" if taken else node
+        return f"{node} merged" if taken else node
 
 
 def as_written(program: Compiled) -> Optimized:

@@ -8,27 +8,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hydro_core.analysis.infer import Typed
 from hydro_core.cli.command import Asked
 from hydro_core.cli.program_arguments import given_params, schemas_of
 from hydro_core.cli.run import read_ticks_file
-from hydro_core.compile import compile_graph
 from hydro_core.delivery import load_rules, open_graph
 from hydro_core.errors import DataError
 from hydro_core.lang.rules.syntax import Literals
 from hydro_core.machine.wrong_path import written_at
 from hydro_core.running import check_ticks, given_types, read_ticks
 from hydro_core.types.ddl import to_ddl
-from hydro_core.validation.simulation.schedules.explore import Explored, Limits, ScheduleSearch
-from hydro_core.validation.simulation.schedules.facts import (
+from hydro_core.types.item import ItemType
+from hydro_core.validation.simulation.schedules import (
+    Explored,
+    GroundFact,
+    Limits,
+    ScheduledRules,
+    ScheduleSearch,
+    Story,
     as_ticks,
     facts_of,
     invariant_text,
     shown,
+    smallest,
     value_text,
 )
-from hydro_core.validation.simulation.schedules.machine import RuleMachine
-from hydro_core.validation.simulation.schedules.smaller import Story, smallest
 
 from ..project.console import Console, ProgressLine
 
@@ -47,9 +50,10 @@ def simulate_schedules(options: Asked) -> int:
     check_ticks(graph, given["ticks"])
     schemas = {**given_types(graph, given.get("schemas") or {}, given["ticks"])}
     schemas |= schemas_of(options, graph)
-    typed = compile_graph(open_graph(rules, schemas, graph.name), schemas).typed
-    machine = RuleMachine(rules)
-    facts = [facts_of(machine, tick) for tick in read_ticks(typed, given["ticks"])]
+    scheduled = ScheduledRules(rules, schemas, graph.name)
+    facts = [
+        facts_of(scheduled, tick) for tick in read_ticks(scheduled.program.typed, given["ticks"])
+    ]
     limits = Limits(options.steps, options.duplicates)
     progress = ProgressLine()
 
@@ -57,10 +61,10 @@ def simulate_schedules(options: Asked) -> int:
         count = f"{done.schedules:,} of {options.schedules:,} schedules"
         progress.say(f"{count}, {done.ticks:,} ticks")
 
-    done = ScheduleSearch(machine, facts, limits, explored).run(options.schedules, options.seed)
+    done = ScheduleSearch(scheduled, facts, limits, explored).run(options.schedules, options.seed)
     progress.end()
-    story = None if done.found is None else smallest(machine, facts, done.found, limits)
-    told = _Report(machine, typed, graph.name, done, story)
+    story = None if done.found is None else smallest(scheduled, facts, done.found, limits)
+    told = _Report(scheduled, schemas, graph.name, done, story)
     if options.out is not None and story is not None:
         text = json.dumps(told.ticks(), ensure_ascii=False)
         with written_at(options.out, "--out"):
@@ -71,8 +75,8 @@ def simulate_schedules(options: Asked) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Report:
-    machine: RuleMachine
-    typed: Typed
+    rules: ScheduledRules
+    schemas: Mapping[str, ItemType]
     name: str
     done: Explored
     story: Story | None
@@ -80,13 +84,13 @@ class _Report:
     def ticks(self) -> Mapping[str, Any]:
         """The counterexample as `hydrotick run --deliver given` takes it."""
         assert self.story is not None
-        inputs = self.typed.inputs
+        inputs = self.rules.program.typed.inputs
         facts = [
             arrived | given
             for arrived, given in zip(self.story.arrived, self.story.given, strict=True)
         ]
         schemas = {name: to_ddl(stream.item) for name, stream in inputs.items()}
-        return {"schemas": schemas, "ticks": as_ticks(self.machine, self.typed, facts)}
+        return {"schemas": schemas, "ticks": as_ticks(self.rules, facts)}
 
     def as_json(self, seed: int) -> Mapping[str, Any]:
         told = {
@@ -100,7 +104,7 @@ class _Report:
             return told
         violation = self.story.violation
         values = {name: value_text(value) for name, value in violation.values}
-        never = invariant_text(self.machine.rules.program, violation.never)
+        never = invariant_text(self.rules.rules.program, violation.never)
         found = {"never": never, "values": values, "schedule": self.done.number, **self.ticks()}
         return {**told, "violation": found}
 
@@ -110,7 +114,7 @@ class _Report:
         if self.story is None:
             yield f"{self.name}: {count}: what must never hold never does (seed {seed})"
             return
-        program, violation = self.machine.rules.program, self.story.violation
+        program, violation = self.rules.rules.program, self.story.violation
         _, span = program.never[violation.never]
         yield f"{self.name}: what must never hold does, in schedule {done.number + 1} (seed {seed})"
         yield f"  {invariant_text(program, violation.never)}   {span.place}"
@@ -119,24 +123,22 @@ class _Report:
         yield from self._story(self.story)
 
     def _story(self, story: Story) -> Iterator[str]:
-        machine, state = self.machine, self.machine.start
-        before: list[frozenset[Any]] = [frozenset()] * len(machine.predicates)
+        # Facts that the program says itself hold whatever happens: they are no news.
+        shows = [any(rule.body != Literals() for rule in p.rules) for p in self.rules.predicates]
+        run = ScheduledRules(self.rules.rules, self.schemas, self.name, shown=True).run()
+        before: frozenset[GroundFact] = frozenset()
         for tick, (arrived, given) in enumerate(zip(story.arrived, story.given, strict=True)):
+            outcome = run.tick(arrived | given)
+            new = {f for f in outcome.holds - before - arrived if shows[f[0]]}
             yield ""
             yield f"  tick {tick}"
-            for word, facts in (("comes in", given), ("arrives", arrived)):
+            words = (
+                ("comes in", given),
+                ("arrives", arrived),
+                ("new", new),
+                ("sent", outcome.sent),
+            )
+            for word, facts in words:
                 if facts:
-                    yield f"    {word:9} {shown(machine, facts)}"
-            tables = machine.tables(state, arrived, tick, given)
-            new = {
-                (number, row)
-                for number, table in enumerate(tables)
-                if any(rule.body != Literals() for rule in machine.predicates[number].rules)
-                for row in table.rows - before[number]
-            } - arrived
-            if new:
-                yield f"    new       {shown(machine, new)}"
-            stepped = machine.step(state, arrived, tick, given)
-            if stepped.sent:
-                yield f"    sent      {shown(machine, stepped.sent)}"
-            before, state = [frozenset(table.rows) for table in tables], stepped.state
+                    yield f"    {word:9} {shown(self.rules, facts)}"
+            before = outcome.holds

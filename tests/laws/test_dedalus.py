@@ -1,4 +1,4 @@
-"""Rules mean the same as operators, on the reference and Spark, and as loops over sets."""
+"""Rules mean the same as operators, on the reference and Spark, and as their definition says."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ import duckdb
 import pytest
 from pyspark.sql import SparkSession
 
-from hydro_core.compile import compile_graph
-from hydro_core.delivery import delivered, open_graph
+from hydro_core.delivery import delivered
 from hydro_core.engines import Options
 from hydro_core.errors import HydroError
 from hydro_core.lang.rules.translate import graph_of_rules, read_rules
-from hydro_core.running import read_ticks, run_json
-from hydro_core.validation.simulation.schedules.facts import facts_of
-from hydro_core.validation.simulation.schedules.machine import RuleMachine
+from hydro_core.running import run_json
 from tests.laws.dedalus_programs import RuleCase, rule_case
+from tests.support.rules_by_definition import RulesByDefinition
 
 Outputs = list[dict[str, list[Any]]]
 CASES = 50
@@ -31,25 +29,23 @@ def as_operators(case: RuleCase, options: Options) -> Outputs:
     return run_json(graph, {}, case.ticks, options)
 
 
-def as_loops(case: RuleCase) -> Outputs:
-    """By the machine, everything that is sent arriving in the next tick."""
+def by_definition(case: RuleCase) -> Outputs:
+    """By trying all ways in which bodies hold; what is sent arrives in the next tick."""
     rules = read_rules(case.text)
-    machine, typed = RuleMachine(rules), compile_graph(graph_of_rules(rules)).typed
-    state, sent, found = machine.start, frozenset[Any](), []
-    for number, tick in enumerate(read_ticks(typed, case.ticks)):
-        given = facts_of(machine, tick)
-        tables = machine.tables(state, sent, number, given)
+    run, sent, found = RulesByDefinition(rules), dict[str, set[Any]](), []
+    for number, tick in enumerate(case.ticks):
+        given = {name: {tuple(row.values()) for row in rows} for name, rows in tick.items()}
+        arriving = {n: given.get(n, set()) | sent.get(n, set()) for n in {*given, *sent}}
+        holds, sent = run.tick(number, arriving)
         found.append(
             {
                 name: [
                     dict(zip(rules.predicates[name].columns, row, strict=True))
-                    for row in sorted(tables[machine.numbers[name]].rows)
+                    for row in sorted(holds[name])
                 ]
                 for name in rules.outputs
             }
         )
-        stepped = machine.step(state, sent, number, given)
-        state, sent = stepped.state, stepped.sent
     return found
 
 
@@ -67,14 +63,14 @@ def cases(seed: str, count: int, *, asynchronous: bool = False) -> list[RuleCase
     return found
 
 
-def test_loops_operators_and_plans_agree() -> None:
+def test_operators_give_what_rules_say() -> None:
     found = cases("rules", CASES, asynchronous=True)
     assert len(found) >= AT_LEAST
     gave = 0
     for case in found:
         written = as_operators(case, Options(optimized=False))
         gave += sum(map(len, written[-1].values()))
-        assert as_loops(case) == written, case.text + json.dumps(case.ticks)
+        assert by_definition(case) == written, case.text + json.dumps(case.ticks)
     assert gave > 4 * len(found)
 
 
@@ -158,7 +154,7 @@ def test_another_engine_agrees_on_recursion_negation_and_aggregates() -> None:
 
 
 def test_deliveries_by_a_seed_are_a_schedule_that_every_engine_follows() -> None:
-    """What arrives by chance is told as ticks, and the machine goes the same way by them."""
+    """What arrives by chance is told as ticks, and the rules go the same way by them."""
     arrived = 0
     for number, case in enumerate(cases("async", 15, asynchronous=True)):
         rules = read_rules(case.text)
@@ -169,13 +165,11 @@ def test_deliveries_by_a_seed_are_a_schedule_that_every_engine_follows() -> None
         assert again == ticks
         arrived += sum(len(tick.get(name, ())) for tick in ticks for name in rules.asynchronous)
         outputs = run_json(graph, schemas, ticks, Options(optimized=False))
-        machine, typed = RuleMachine(rules), compile_graph(open_graph(rules)).typed
-        state = machine.start
-        for place, tick in enumerate(read_ticks(typed, ticks)):
-            stepped = machine.step(state, (), place, facts_of(machine, tick))
-            state = stepped.state
-            sent = {(machine.predicates[n].name, row) for n, row in stepped.sent}
+        run = RulesByDefinition(rules)
+        for place, tick in enumerate(ticks):
+            given = {name: {tuple(row.values()) for row in rows} for name, rows in tick.items()}
+            _, sent = run.tick(place, given)
             for name in rules.asynchronous:
                 rows = {tuple(row.values()) for row in outputs[place][f"{name}_async"]}
-                assert {row for n, row in sent if n == name} == rows
+                assert sent.get(name, set()) == rows
     assert arrived > 10

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from hydro_core.analysis.infer import Typed, infer
+from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.partition.locations import RoutingTerms, locate
 from hydro_core.analysis.partition.origins import Origins, tables_back
 from hydro_core.analysis.partition.partitioning import (
@@ -19,7 +19,6 @@ from hydro_core.analysis.partition.partitioning import (
 from hydro_core.analysis.partition.search import ChoiceSearch
 from hydro_core.analysis.partition.steps import FlowStep, Steps, steps_of
 from hydro_core.analysis.partition.terms import At, KeyTerm, rewritten, whole
-from hydro_core.analysis.partition.two_steps import in_two_steps, steps_of_result
 from hydro_core.catalog.spec import Never, OnAnyField, Replicated
 from hydro_core.errors import ProgramError
 from hydro_core.functions.tree import Make
@@ -44,12 +43,8 @@ def partition(typed: Typed) -> Partitioning:
         )
     blockers = tuple(_blocker(steps, s, search.wants(s)) for s in search.blockers())
     partial = tuple(Replication(some, tuple(found)) for some, found in search.partial())
-    two_steps: tuple[RoutingTerms, ...] = ()
-    parts = in_two_steps(steps)
-    if parts is not None:
-        two_steps = tuple(ChoiceSearch(steps_of(infer(parts.cut, typed.schemas))).choices())
     inputs, name = _inputs(steps), typed.graph.name
-    return Partitioning(name, inputs, (), blockers, partial, two_steps, complete=search.complete)
+    return Partitioning(name, inputs, (), blockers, partial, complete=search.complete)
 
 
 def judge(typed: Typed, on: On) -> Partitioning:
@@ -116,29 +111,14 @@ def _blocker(steps: Steps, step: FlowStep, wants: tuple[Origins, ...]) -> Blocke
     rule = node.spec.partition
     if isinstance(rule, Never):
         why = f"needs its input in one place: {rule.why}."
-        return Blocker(node.id, node.op.name, node.span, why, help=_gathered(steps.typed, node))
+        return Blocker(node.id, node.op.name, node.span, why)
     if isinstance(rule, Replicated):
         why = f"needs all of `[{rule.port}]` on every shard."
         return Blocker(node.id, node.op.name, node.span, why)
     equal = "equal items" if isinstance(rule, OnAnyField) else "items of a key"
     why = f"needs all {equal} on one shard."
     details = [*_wanted(wants), *_lost(steps, step)]
-    help_ = f"an exchange before `{node.id}`, on its key"
-    return Blocker(node.id, node.op.name, node.span, why, tuple(details[:_MOST_DETAILS]), help_)
-
-
-def _gathered(typed: Typed, node: Node) -> str:
-    if steps_of_result(typed, node) is not None:
-        return f"a two-step aggregate at `{node.id}`: a result of each shard, then one of these"
-    function = node.args.get("f")
-    if node.spec.single and function is not None and not function.algebra.associative:
-        return (
-            f"`associative=True` at `{node.id}`, if its function is: then a two-step aggregate "
-            "does, a result of each shard and one of these"
-        )
-    if all(port.linear for port in node.spec.inputs):
-        return ""
-    return f"an exchange before `{node.id}` that brings all its items to one shard"
+    return Blocker(node.id, node.op.name, node.span, why, tuple(details[:_MOST_DETAILS]))
 
 
 def _wanted(wants: tuple[Origins, ...]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from hydro_core.functions.from_tree import Syntax, called
 from hydro_core.functions.tree import Const, Op, Param
 
 _MOST_SHOWN = 6
-_MOST_BROADCASTS = 3
+_MOST_REPLICATIONS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,6 @@ class Blocker:
     why: str
     details: tuple[str, ...] = ()
     """Of a key: what it would be routed on, or where its fields got lost."""
-    help: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +60,6 @@ class Partitioning:
     """All minimal choices; `({},)`: any routing that is a function of the item."""
     blockers: tuple[Blocker, ...] = ()
     partial: tuple[Replication, ...] = ()
-    two_steps: tuple[RoutingTerms, ...] = ()
-    """Where there is no choice: those that serve if a last step makes results of all items of one
-    result of each shard.
-    """
     ordered: tuple[str, ...] = ()
     """The outputs that have an order: each shard gives its part in order, which must be merged."""
     judged: bool = False
@@ -90,7 +85,6 @@ class Partitioning:
             "keys": [choice_as_json(choice) for choice in self.choices if choice],
             "blocked_by": list(dict.fromkeys(blocker.operator for blocker in self.blockers)),
             "partial": [partial.as_json() for partial in self.partial],
-            "two_steps": _choices_as_json(self.two_steps),
             "ordered": list(self.ordered),
             "complete": self.complete,
         }
@@ -143,17 +137,12 @@ def _refusal(answer: Partitioning) -> list[str]:
             f"{place_of(blocker.place)}`{blocker.operator}` ({blocker.node}) {blocker.why}"
         )
         lines += [f"  {detail}" for detail in blocker.details]
-    helps = [b.help for b in answer.blockers if b.help]
-    for some in answer.partial[:_MOST_BROADCASTS]:
+    if answer.judged:
+        return lines
+    for some in answer.partial[:_MOST_REPLICATIONS]:
         then = " or ".join(in_words(c) for c in some.choices[:2] if c) or "the others anyhow"
         all_of = _listed(some.replicate)
-        helps.append(f"a broadcast: every shard gets all of {all_of}; then route {then}")
-    if helps and not answer.judged:
-        lines.append("What would help:")
-        lines += [f"  {help_}" for help_ in dict.fromkeys(helps)]
-    if answer.two_steps:
-        ways = [in_words(choice) or "every input anyhow" for choice in answer.two_steps]
-        lines.append(f"`run --shards` does it in two steps; it routes {' or '.join(ways[:2])}.")
+        lines.append(f"It can if every shard gets all of {all_of}; then route {then}.")
     return lines
 
 

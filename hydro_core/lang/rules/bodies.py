@@ -1,7 +1,6 @@
 """Bodies in the order in which they are computed: joins from left to right over shared variables.
 
-What is made of a body (operators, or loops over sets) follows these steps. That every variable is
-bound is found on the way.
+The operators of a body follow these steps. That every variable is bound is found on the way.
 """
 
 from __future__ import annotations

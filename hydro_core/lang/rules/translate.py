@@ -8,8 +8,9 @@ sent in the tick before, and with `delivery="open"` an input of the predicate's 
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from hydro_core.catalog.combine import CROSS, UNION
@@ -26,9 +27,22 @@ from hydro_core.lang.rules.cycles import check_beginnings, check_cycles, recursi
 from hydro_core.lang.rules.expressions import constant_of
 from hydro_core.lang.rules.operators import NodeToBe, Operators, Rows, function
 from hydro_core.lang.rules.parser import parse_rules_text
-from hydro_core.lang.rules.predicates import Predicate, PredicateFinder, item_of, outputs_of
+from hydro_core.lang.rules.predicates import (
+    Predicate,
+    PredicateFinder,
+    head_columns,
+    item_of,
+    outputs_of,
+)
 from hydro_core.lang.rules.rows_of import RuleReader
-from hydro_core.lang.rules.syntax import DedalusRule, Literals, RuleProgram
+from hydro_core.lang.rules.syntax import (
+    Argument,
+    DedalusRule,
+    Literals,
+    Mention,
+    RuleExpression,
+    RuleProgram,
+)
 from hydro_core.lang.source import Source
 from hydro_core.types.item import ItemType
 
@@ -95,6 +109,47 @@ def read_rules(
     _refuse([*problems, *check_cycles(program), *check_beginnings(program, predicates)])
     outputs = outputs_of(program, predicates)
     return Rules(program, predicates, bodies, tuple(never), outputs, constants)
+
+
+def with_invariants(
+    rules: Rules, *, shown: bool = False
+) -> tuple[Rules, tuple[tuple[str, tuple[str, ...]], ...]]:
+    """The rules with an output for each invariant: the rows of its variables that break it.
+
+    Args:
+        rules: the program.
+        shown: whether all predicates that rules are about are outputs, too; else none of them is.
+
+    Returns:
+        The rules, and of each invariant the output's name and its columns.
+    """
+    program = replace(rules.program, rules=list(rules.program.rules))
+    predicates, bodies = dict(rules.predicates), dict(rules.bodies)
+    outputs = [name for name, p in predicates.items() if p.rules] if shown else []
+    never = []
+    for number, (body, span) in enumerate(rules.never):
+        # No predicate has a space in its name.
+        name, literals = f"never {number + 1}", rules.program.never[number][0]
+        arguments = tuple(
+            Argument("variable", _variable(v, program, span), v) for v in body.variables
+        )
+        rule = DedalusRule(Mention(name, arguments, span, span), "now", literals, span)
+        bodies[len(program.rules)] = body
+        program.rules.append(rule)
+        predicates[name] = Predicate(
+            name, head_columns(rule.head), "rows", span, False, {}, (rule,)
+        )
+        outputs.append(name)
+        never.append((name, body.variables))
+    observed = replace(
+        rules, program=program, predicates=predicates, bodies=bodies, outputs=tuple(outputs)
+    )
+    return observed, tuple(never)
+
+
+def _variable(name: str, program: RuleProgram, span: Span) -> RuleExpression:
+    start = program.source.offset(span.line, span.column)
+    return RuleExpression(ast.Name(name, ast.Load()), program.source, start, start + 1)
 
 
 def _refuse(problems: list[Diagnostic]) -> None:

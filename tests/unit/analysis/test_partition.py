@@ -251,17 +251,6 @@ def test_sets_of_whole_inputs_are_found_among_many() -> None:
     assert partial.replicate == tuple(f"a{i}" for i in range(1, 9))
 
 
-def test_what_can_be_done_in_two_steps_is_told() -> None:
-    orders = 'orders = source("user long, amount long")\n'
-    per_user = 'orders -> aggregate(by="user", n=count()) -> per_user\n'
-    found = answer(orders + per_user + 'orders -> aggregate(total=sum("amount")) -> out')
-    assert not found.partitionable
-    assert found.as_json()["two_steps"] == {"keys": [{"orders": ["user"]}]}
-    assert "in two steps; it routes orders by user" in str(found)
-    distinct = answer(orders + 'orders -> aggregate(n=count_distinct("amount")) -> out')
-    assert distinct.as_json()["two_steps"] == {}
-
-
 def test_a_cycle_has_to_do_with_what_it_reads() -> None:
     text = """
     edges = source("(long, long)"); all_nodes = source("long")

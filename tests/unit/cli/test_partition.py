@@ -32,7 +32,6 @@ def test_json(file: str, capsys: pytest.CaptureFixture[str]) -> None:
         "keys": [{"orders": ["user"], "users": ["user"]}],
         "blocked_by": [],
         "partial": [],
-        "two_steps": {},
         "ordered": [],
         "complete": True,
     }

@@ -25,9 +25,7 @@ READS = {
     "ticks": f"run {PROGRAM} --ticks",
     "batch": "run --batch",
     "input": f"run {PROGRAM} --input payments=",
-    "stats of shards": f"run {PROGRAM} --ticks ticks.json --engine reference --shards 2 --stats",
     "stats": f"optimize {PROGRAM} --stats",
-    "stats of a cut": f"partition {PROGRAM} --on payments=user --stats",
     "program": "check",
     "restore": "restore",
 }

@@ -39,7 +39,7 @@ def test_shards(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "p.hydro", "--ticks", "t.json", "--shards", "2"]) == 0
     printed = capsys.readouterr()
     assert printed.out == whole
-    assert printed.err == "2 shards: each input by its whole items; a last step makes down\n"
+    assert printed.err == "2 shards: each input by its whole items; sorted again: down\n"
 
 
 def test_what_cannot_be_cut_is_refused_with_the_operator_and_a_cure(

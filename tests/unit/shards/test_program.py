@@ -7,22 +7,18 @@ from typing import Any
 
 import pytest
 
-from hydro_core.analysis.partition.steps import steps_of
 from hydro_core.analysis.partition.terms import At
-from hydro_core.analysis.partition.two_steps import in_two_steps
 from hydro_core.compile import Compiled, compile_text
 from hydro_core.engines import Options
-from hydro_core.errors import DataError, ProgramError
+from hydro_core.errors import ProgramError
 from hydro_core.functions.tree import Const, Op
 from hydro_core.running import read_ticks, run_items
 from hydro_core.shards.program import Sharded, arguments, sharded
-from hydro_core.shards.run import run_shards
+from hydro_core.shards.together import run_shards
 from hydro_core.types.ddl import parse_ddl
-from hydro_core.types.values import LONG_MAX
 from tests.support.refused import Refused
 
 ORDERS = 'orders = source("user long, amount long")\n'
-TOTAL = ORDERS + 'orders -> persist() -> aggregate(n=count(), mean=avg("amount")) -> out'
 PER_USER = ORDERS + 'orders -> aggregate(by="user", n=count()) -> out'
 Ticks = Sequence[Mapping[str, list[Any]]]
 
@@ -53,7 +49,6 @@ TICKS = [rows((1, 5), (2, 7), (3, 1), (None, 1)), {}, rows((1, 5), (4, 70), (Non
 
 def test_every_shard_has_a_part_of_the_keys() -> None:
     found = assert_same(PER_USER, TICKS)
-    assert found.last is None
     parts = [
         run_items(found.of(k), read_ticks(found.first.typed, TICKS), Options()) for k in (0, 1)
     ]
@@ -63,45 +58,36 @@ def test_every_shard_has_a_part_of_the_keys() -> None:
     assert not users[0] & users[1]
 
 
-def test_a_global_aggregate_is_made_of_one_of_each_shard() -> None:
-    found = assert_same(TOTAL, TICKS)
-    assert found.gathered == ("aggregate_1 of shards",)
-    given = outputs(found.of(1), TICKS)
-    assert [len(tick["aggregate_1 of shards"]) for tick in given] == [1, 1, 1]
-
-
-def test_the_sum_of_a_shard_may_be_beyond_what_the_sum_of_all_may_be(refused: Refused) -> None:
-    text = 'a = source("k long, v long"); a -> aggregate(by="k", n=count()) -> keyed\n'
-    text += 'a -> aggregate(s=sum("v")) -> out'
-    large = [{"k": 1, "v": LONG_MAX}, {"k": 1, "v": LONG_MAX}]
-    small = [{"k": k, "v": -LONG_MAX} for k in range(2, 4)]
-    assert_same(text, [{"a": [*large, *small]}])
-    with refused(DataError, "runtime", at="2:6"):
-        outputs(sharded(compile_text(text), 2), [{"a": large}])
-
-
 @pytest.mark.parametrize(
     "aggregate",
     [
-        "reduce(lambda x, y: max(x, y), commutative=True, associative=True)",
         "fold(100, lambda x, y: x + y, commutative=True, associative=True)",
-        "fold(7, lambda x, y: max(x, y), commutative=True, associative=True) -> delta()",
+        "reduce(lambda x, y: max(x, y), commutative=True, associative=True)",
     ],
 )
-def test_what_is_declared_associative_is_made_in_two_steps(
-    aggregate: str, refused: Refused
-) -> None:
-    text = f'a = source("long"); a -> {aggregate} -> out'
-    ticks = [{"a": [1, 2, 3, 4, 5]}, {"a": []}, {"a": [9]}]
-    assert assert_same(text, ticks).last is not None
-    undeclared = text.replace(", associative=True", "")
+def test_one_result_of_all_items_is_refused(aggregate: str, refused: Refused) -> None:
     with refused(ProgramError, "config", at="1:26"):
-        sharded(compile_text(undeclared), 2)
+        sharded(compile_text(f'a = source("long"); a -> {aggregate} -> out'), 2)
 
 
-def test_what_depends_on_the_result_alone_is_in_the_last_step() -> None:
-    text = TOTAL.replace("-> out", "-> filter(lambda r: r.n > 4) -> changes() -> out")
-    assert_same(text, TICKS)
+def test_two_keys_are_refused_and_an_input_on_all_shards_cures_it(refused: Refused) -> None:
+    text = """
+    orders = source("user long, item long")
+    users = source("user long, city string")
+    items = source("item long, price long")
+    orders -> join(right=users, on="user") -> join(right=items, on="item") -> out
+    """
+    with refused(ProgramError, "config", at="5:15"):
+        sharded(compile_text(text), 2)
+    ticks: list[dict[str, list[Any]]] = [
+        {
+            "orders": [{"user": u, "item": i} for u in range(3) for i in range(4)],
+            "users": [{"user": u, "city": "x"} for u in range(3)],
+            "items": [{"item": i, "price": 2 * i} for i in range(3)],
+        }
+    ]
+    found = assert_same(text, ticks, replicate=["items"])
+    assert found.described.startswith("3 shards: orders by user, users by user; every shard has")
 
 
 def test_a_result_that_meets_what_is_cut_is_refused(refused: Refused) -> None:
@@ -110,27 +96,31 @@ def test_a_result_that_meets_what_is_cut_is_refused(refused: Refused) -> None:
         sharded(compile_text(text), 2)
 
 
-def test_an_order_is_made_in_the_last_step() -> None:
+def test_an_ordered_output_is_sorted_again() -> None:
     by_amount = "orders -> sort_by_key(lambda r: r.amount, descending=True)"
-    for rest in (
-        "filter(lambda r: r.amount > 1) -> out",
-        "limit(2) -> out",
-        "map(lambda r: r.amount) -> out",
-        "enumerate() -> out",
-        'limit(1, by="user") -> out',
-    ):
+    for rest, then in {
+        "filter(lambda r: r.amount > 1) -> out": ["sort_by_key"],
+        "map(lambda r: r.amount) -> out": ["sort_by_key", "map"],
+        'filter(lambda r: r.amount > 1) -> limit(1, by="user") -> out': ["sort_by_key"],
+    }.items():
         found = assert_same(f"{ORDERS}{by_amount} -> {rest}", TICKS)
-        assert found.last is not None
-    # what comes behind the sort and keeps the items is done by the shards
-    assert found.last.graph.named("limit") == ()
+        assert [node.op.name for node in found.merges["out"]] == then
+        # what comes behind the sort and keeps the items is done by the shards
+        assert {n.op.name for n in found.first.graph} & {"map"} == set()
+
+
+def test_an_order_of_two_streams_is_refused(refused: Refused) -> None:
+    text = 'a = source("long"); b = source("long")\n'
+    text += "x = a -> sort()\nb -> sort() -> chain(right=x) -> out"
+    with refused(ProgramError, "config", at="3:34"):
+        sharded(compile_text(text), 2)
 
 
 def test_literals_are_put_out_once_and_split_where_they_meet_what_is_cut() -> None:
     text = 'a = source("long"); l = source_iter([1, 2, 3])\n'
     text += "a -> unique() -> out; l -> out; l -> names; l -> sort() -> in_order\n"
     text += "u = union(); a -> u; l -> u; u -> unique() -> all; tick() -> select('tick') -> t"
-    found = assert_same(text, [{"a": [1, 2, 5]}, {"a": [1]}])
-    assert found.last is None
+    assert_same(text, [{"a": [1, 2, 5]}, {"a": [1]}])
 
 
 def test_replicated_inputs_are_on_all_shards_and_put_out_once() -> None:
@@ -148,14 +138,6 @@ def test_inputs_that_would_have_to_be_whole_are_proposed_where_they_are_many(
     text += "a -> cross(right=b) -> cross(right=c) -> cross(right=d) -> out"
     with refused(ProgramError, "config", at="5:6"):
         sharded(compile_text(text), 2)
-
-
-def test_a_replicated_input_in_the_last_step() -> None:
-    text = 'a = source("long"); b = source("long")\n'
-    text += 's = a -> map(lambda x: {"v": x}) -> aggregate(s=sum("v"))\n'
-    text += "b -> cross_singleton(single=s) -> out"
-    ticks = [{"a": [1, 2, 3], "b": [7, 8]}, {"a": [4], "b": [7]}]
-    assert_same(text, ticks, replicate=["b"])
 
 
 def test_a_choice_may_be_given(refused: Refused) -> None:
@@ -207,10 +189,3 @@ def test_numbers_of_shards(refused: Refused) -> None:
         sharded(compile_text(PER_USER), 0)
     assert_same(PER_USER, TICKS, shards=1)
     assert_same(PER_USER, TICKS, shards=17)
-
-
-def test_the_steps_of_a_program_that_shards_do_alone() -> None:
-    parts = in_two_steps(steps_of(compile_text(PER_USER).typed))
-    assert parts is not None
-    assert parts.last is None
-    assert parts.gathered == ()

@@ -1,1 +1,0 @@
-"""Rules under schedules: when what is asynchronous arrives, and what must never hold."""
