@@ -13,19 +13,14 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from assets.flights.asset import FLIGHTS
-from assets.flights.landing import land
 from hydro_core.cli.main import main
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.verify import verify
 from hydrotick.cli.ticking import run_ticks
-from hydrotick.project.settings import ProjectSettings
 from hydrotick.quality.facts import measure
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration import small
 from tests.orchestration.changing import LAST, planned, rewrite, rows_of
-from tests.orchestration.flights_by_hand import QUERIES, ByHand
-from tests.orchestration.test_flights import wrong
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]
 
@@ -111,14 +106,3 @@ def test_a_program_that_cannot_be_cut_says_why(
     assert "flow `small`, `shards`: small cannot be cut into shards: `cross`" in said
     assert "leave `shards`" in said
     assert "--replicate" not in said
-
-
-@pytest.mark.slow
-def test_flights_in_shards(spark: SparkSession, tmp_path: Path) -> None:
-    assert spark is not None
-    flow = replace(FLIGHTS, shards=2)
-    runner, by_hand = TickRunner(ProjectSettings(home=tmp_path)), ByHand()
-    land(runner.project.landing / "flights", days=3)
-    list(run_ticks(flow, runner, 2, lambda _: None))
-    found = {(o, t): wrong(by_hand, runner, o, t) for o in QUERIES for t in range(3)}
-    assert {where: count for where, count in found.items() if count != (0, 0)} == {}
