@@ -100,6 +100,11 @@ STORIES = (
         },
     ),
     Story(
+        "docs/copies.md",
+        before={"": _shop},
+        ends={"hydrotick restore backup/monday --dry-run": 3},
+    ),
+    Story(
         "docs/forgetting.md",
         before={"": _shop, "hydrotick forget totals --where user=ann": _without_ann},
         ends={"hydrotick forget totals --where user=ann --dry-run": 3},
