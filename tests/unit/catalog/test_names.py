@@ -78,6 +78,7 @@ WORDS_OF_AGGREGATES: Words = {
     "optimize/rule.py": {"first": FIRST, "total": TOTAL},
     "optimize/rules/facts.py": {"first": FIRST, "total": TOTAL},
     "project/asset_yaml.py": {"count": "a key of asset.yaml"},
+    "project/yaml_text.py": {"map": "a kind of node of YAML", "null": "a tag of YAML"},
     "running.py": {"every": "a word of a calendar"},
     "spark/executor/fixpoint.py": {"count": COLUMN},
     "spark/files/outputs.py": {"count": COLUMN},
