@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 from hydro_core.analysis.nullness import never_null
@@ -84,8 +85,16 @@ class FailingCalls:
             self.conjuncts.setdefault(whole, tuple(parts))
 
     def alike(self, one: Hashable, other: Hashable) -> bool:
-        """Whether what makes the one fails in the ticks in which what makes the other does."""
-        cycles, calls = zip(*(self._of(self._behind(s)) for s in (one, other)), strict=True)
+        """Whether what makes the one fails in the ticks in which what makes the other does.
+
+        Any two ways to write them will do: what nobody reads depends on the rest of the program,
+        so the words that say least of the one need not be those of the other.
+        """
+        ways = product(self._ways_to_write(one), self._ways_to_write(other))
+        return any(mine == theirs or self._fail_alike(mine, theirs) for mine, theirs in ways)
+
+    def _fail_alike(self, one: Collection[str], other: Collection[str]) -> bool:
+        cycles, calls = zip(*map(self._of, (one, other)), strict=True)
         if cycles[0] != cycles[1]:
             return False
         if calls[0] == calls[1]:
@@ -95,10 +104,11 @@ class FailingCalls:
             for mine, theirs in (calls, calls[::-1])
         )
 
-    def _behind(self, compared: Hashable) -> Collection[str]:
-        """What may fail behind it, in the words that say least and leave nothing of it out."""
+    def _ways_to_write(self, compared: Hashable) -> Collection[Collection[str]]:
+        """What may fail behind it, in all words that leave nothing of it out."""
         written, *others = map(self._doubtful_behind, self.spelled[compared])
-        return [written, *(found for found in others if len(found) == len(written))][-1]
+        whole = (found for found in others if len(found) == len(written))
+        return dict.fromkeys((written, *whole))
 
     def _doubtful_behind(self, stream: str) -> frozenset[str]:
         found = reachable([stream], lambda name: self._reads(self.definitions[name]))

@@ -79,7 +79,7 @@ def _proof(of: Shared, turns: Sequence[Turn], parts: ProvedParts) -> tuple[str, 
     lines += [NARROWED] if search.narrowed else []
     lines += [INDUCTION] if search.inductions else []
     lines += [] if search.whole else [NOT_ALL]
-    return tuple(lines) or tuple(_without_rules(of.programs, parts))
+    return tuple(lines) or (without_rules(of.programs, parts),)
 
 
 class _Search:
@@ -154,7 +154,7 @@ class _Search:
             todo += (*match.now, *match.earlier)
 
 
-def _without_rules(programs: Mapping[int, Typed], parts: ProvedParts) -> Iterator[str]:
+def without_rules(programs: Sequence[Typed] | Mapping[int, Typed], parts: ProvedParts) -> str:
     """How streams differ that are one term as soon as they are loaded."""
     sides = [
         _behind(programs[pairs[0].program], [s.endpoint for s in pairs])
@@ -162,13 +162,9 @@ def _without_rules(programs: Mapping[int, Typed], parts: ProvedParts) -> Iterato
     ]
     texts = [sorted(repr(_as_written(n, side)) for n in side.values()) for side in sides]
     if texts[0] == texts[1]:
-        yield SAME_TEXT
-        return
+        return SAME_TEXT
     spelled = [sorted(repr((n.op.name, n.args)) for n in side.values()) for side in sides]
-    if spelled[0] == spelled[1]:
-        yield RENAMED
-        return
-    yield NORMAL_FORM
+    return RENAMED if spelled[0] == spelled[1] else NORMAL_FORM
 
 
 def _behind(typed: Typed, ends: Sequence[Endpoint]) -> Mapping[NodeId, Node]:

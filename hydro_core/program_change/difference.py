@@ -20,10 +20,11 @@ from hydro_core.catalog.itemwise import SELECT
 from hydro_core.catalog.spec import Args
 from hydro_core.ir.graph import Endpoint, Graph, Node
 from hydro_core.optimize.compare import ComparedStream, Comparison, compare
-from hydro_core.optimize.proved import proofs
+from hydro_core.optimize.proved import NORMAL_FORM, proofs, without_rules
 from hydro_core.plan.bootstrap import Bootstrap, Leaf, WantedTables, bootstrap
 from hydro_core.plan.bound import longer
 from hydro_core.plan.tick_plan import StateSlot
+from hydro_core.program_change.said import Said, said
 from hydro_core.types.item import Row
 from hydro_core.types.stream import Order
 
@@ -123,7 +124,13 @@ class Difference:
             for name, output in self.outputs.items()
             if output.change in {"same", "columns"} and (pairs := self._pairs(name))
         }
-        return proofs(self.programs, wanted)
+        texts = {n: without_rules(self.programs, pairs) for n, pairs in wanted.items()}
+        alike = {
+            name: (text,)
+            for name, text in texts.items()
+            if text != NORMAL_FORM and self._is_written_alike(name)
+        }
+        return alike | proofs(self.programs, {n: p for n, p in wanted.items() if n not in alike})
 
     @cached_property
     def states(self) -> Mapping[str, ChangedState]:
@@ -228,6 +235,8 @@ class Difference:
         without them.
         """
         old, new = (self._parts(number, name) for number in (OLD, NEW))
+        if self._is_written_alike(name):
+            return tuple(zip(old, new, strict=True))
         ends = sorted(old, key=self._class), sorted(new, key=self._class)
         if name in self.probes:
             probe = self.probes[name]
@@ -243,6 +252,18 @@ class Difference:
         if not columns and not all(map(self.streams.fail_alike, *ends)):
             return ()
         return tuple(zip(*by_class, strict=True))
+
+    def _is_written_alike(self, output: str) -> bool:
+        """Whether the output has one meaning by its text, whatever the rules find of it.
+
+        Saturation may end before cycles are found equal, and depends on the rest of the program.
+        """
+        old, new = (self._said[number][1].get(output) for number in (OLD, NEW))
+        return old == new
+
+    @cached_property
+    def _said(self) -> Mapping[int, Said]:
+        return {number: said(self.programs[number]) for number in (OLD, NEW)}
 
     def _class(self, stream: ComparedStream) -> int:
         return self.streams.classes.get(stream, -1)
