@@ -1,9 +1,11 @@
 """What is said to a user when a program or its data is wrong.
 
 A diagnostic has a code, a place, an operator and a cure. A step collects its diagnostics and
-raises them once, in a `ProgramError` (the program is at fault, found before a tick runs) or a
-`DataError` (a tick, its data or its state is at fault). Both are caught at one boundary, the
-command line or the asset factory; anything else is a bug.
+raises them once, in a `ProgramError` (the program is at fault, found before a tick runs), a
+`DataError` (a tick, its data or its state is at fault) or a `TransientError` (none of them is: the
+store does not answer, another process is at work). They are caught at one boundary, the command
+line or the asset factory; anything else is a bug. None is a kind of another, so whoever catches bad
+data does not take an outage for it.
 """
 
 from __future__ import annotations
@@ -193,7 +195,7 @@ class DataError(HydroError):
     """A tick failed or cannot start: its data, a function or the stored state is at fault."""
 
 
-class TransientError(DataError):
+class TransientError(HydroError):
     """A tick did not run for what passes by itself: another process is at work on its flow, or it
     is not due. Tried again, it may succeed, with nothing changed by anybody.
     """

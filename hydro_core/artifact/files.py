@@ -22,6 +22,7 @@ from hydro_core.analysis.infer import Typed
 from hydro_core.artifact.codecs import PLAN, Read, Written
 from hydro_core.artifact.deployment import FORMAT, Deployment, Table, WrittenProgram
 from hydro_core.errors import DataError
+from hydro_core.machine.faults import raise_outage
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.storage.places import remove_tree
 from hydro_core.storage.remote import DataPlace, Remote
@@ -80,7 +81,8 @@ def name_at(directory: DataPlace, number: int) -> str | None:
     """The name of the deployment of that number; None where it cannot be read."""
     try:
         about = _about((directory / FOLDER / str(number) / _ABOUT).read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError) as problem:
+        raise_outage(problem, str(directory))
         return None
     name = about.get("name")
     return name if isinstance(name, str) else None
@@ -120,6 +122,7 @@ def write(directory: DataPlace, deployment: Deployment) -> int:
         finally:
             shutil.rmtree(made, ignore_errors=True)
     except OSError as problem:
+        raise_outage(problem, str(folder))
         message = f"the deployment cannot be written to {folder}: {problem.strerror or problem}"
         cure = "make room there, or give the pipeline a directory to write"
         raise _error(message, cure) from None
@@ -170,6 +173,7 @@ def read(directory: DataPlace, number: int) -> Deployment:
         texts = _texts(folder)
         about = _about(texts[_ABOUT])
     except (OSError, KeyError, ValueError) as problem:
+        raise_outage(problem, str(directory))
         there = ", ".join(map(str, numbers(directory))) or "none"
         message = f"deployment {number} in {directory} cannot be read: {problem}"
         raise _error(message, f"those that are written: {there}") from None

@@ -19,6 +19,7 @@ import pyarrow.parquet
 
 from hydro_core.errors import DataError
 from hydro_core.files.parquet import opened_parquet
+from hydro_core.machine.faults import raise_outage
 from hydro_core.machine.wrong_path import written_at
 from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.types.arrow import arrow_type, to_arrow
@@ -232,6 +233,7 @@ def _is_ours(file: DataPlace) -> bool:
     try:
         with opened_parquet(file) as opened:
             metadata = opened.schema_arrow.metadata or {}
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError) as error:
+        raise_outage(error, str(file))
         return False
     return MARK in metadata or SPARK_MARK in metadata.get(_SPARK_SCHEMA, b"")

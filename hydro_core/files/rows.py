@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hydro_core.errors import DataError, InfrastructureError
+from hydro_core.errors import DataError
 from hydro_core.files.inputs import demands, fits_whole
 from hydro_core.files.pieces import pieces
 from hydro_core.files.plain import item_type
@@ -129,9 +129,6 @@ class _FileRows:
                 names = "\n".join(new) if new or (is_read and not at) else None
                 yield self._made(piece, at, names)
                 at += len(piece)
-        except InfrastructureError:
-            # No row of it is at fault: the store does not answer.
-            raise
         except DataError as error:
             told = error.diagnostics[0]
             # A row that is none says why the file cannot be read.

@@ -12,6 +12,7 @@ from typing import Any, NoReturn, TextIO
 import pyarrow as pa
 
 from hydro_core.errors import DataError
+from hydro_core.machine.faults import raise_outage
 from hydro_core.storage.delta import delta_table
 from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.types.values import ValueProblem
@@ -89,6 +90,7 @@ def _refuse_other_kind(file: DataPlace, begin: bytes) -> None:
 
 def refuse_delta(path: DataPlace, problem: Exception, version: int | None = None) -> NoReturn:
     """Refuses a Delta table; one of another form than is read is told by the names of that form."""
+    raise_outage(problem, str(path))
     features = _unread_features(path, version)
     if features:
         named = " and ".join(f"`{feature}`" for feature in features)
@@ -131,12 +133,18 @@ def refuse_untyped(place: DataPlace, problem: Exception) -> NoReturn:
 
 
 def refuse_file(file: DataPlace, problem: Exception, cure: str | None = None) -> NoReturn:
-    """Refuses a file of any kind; what helps follows from the problem where it is not given."""
+    """Refuses a file of any kind; what helps follows from the problem where it is not given.
+
+    Raises:
+        InfrastructureError: the disk or the store does not answer.
+    """
+    raise_outage(problem, str(file))
     refuse(f"`{file}` cannot be read: {_said(problem)}", cure or _cure(problem))
 
 
 def refuse_parquet(file: DataPlace, problem: Exception, base: DataPlace) -> NoReturn:
     """Refuses a file of Parquet; one of a Delta table at `base` is not to be left out."""
+    raise_outage(problem, str(file))
     has_errno = isinstance(problem, OSError) and problem.errno is not None
     if has_errno or "not in range" in str(problem):
         refuse_file(file, problem)

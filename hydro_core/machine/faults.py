@@ -128,6 +128,16 @@ def fault_of(
     return None
 
 
+def raise_outage(error: BaseException, where: str = "") -> None:
+    """Raises what the machine or a store did, where that is behind an error; else does nothing.
+
+    Whoever takes an error of files for damage, or for nothing there, asks this first.
+    """
+    told = fault_of(error, where)
+    if told is not None:
+        raise told from error
+
+
 def _of_store(found: BaseException, said: str, where: str) -> InfrastructureError:
     """What a store has not done; where that was is said by who was at work, else by libraries."""
     place, doing = _PLACE.search(where), "write"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from hydro_core.errors import DataError, EngineEndedError, InfrastructureError
+from hydro_core.errors import DataError, EngineEndedError, HydroError
 from hydro_core.plan.repeated import repeated
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
@@ -37,7 +37,7 @@ def in_parts(
             end = first + (failed - first) // 2
         try:
             found = run(first, end)
-        except DataError as error:
+        except HydroError as error:
             if first == end or not _may_fewer_do(error):
                 raise
             failed = end
@@ -48,12 +48,12 @@ def in_parts(
             failed = None
 
 
-def _may_fewer_do(error: DataError) -> bool:
+def _may_fewer_do(error: HydroError) -> bool:
     """Whether a part of the ticks may run where all together fail.
 
     A past that is not as it should be is that of every tick, and so is the machine; but what ended
     may have had too little memory for all of them.
     """
-    if isinstance(error, InfrastructureError):
-        return isinstance(error, EngineEndedError)
-    return error.code != "state"
+    if isinstance(error, EngineEndedError):
+        return True
+    return isinstance(error, DataError) and error.code != "state"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 
 from hydro_core.cli.command import Asked
-from hydro_core.errors import HydroError
+from hydro_core.errors import DataError, ProgramError
 from hydro_core.project.flow_asset import FlowAsset
 
 from ..flows.flows import Flows
@@ -42,7 +42,7 @@ def late_rows(flow: FlowAsset, flows: Flows) -> dict[str, LateRows]:
             reading = look(flows, flow, to_tell=True)
             now = missing(flow, reading)
             undecided = missing(flow, reading, undecided=True)
-    except HydroError:
+    except (DataError, ProgramError):
         # What is wrong with a landing, or a program, is told by what runs next.
         pass
     reads = flows.deployments.ledger(flow).last_reads()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from hydro_core.cli import output
 from hydro_core.cli.command import Asked
-from hydro_core.errors import HydroError
+from hydro_core.errors import DataError, HydroError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.settings import MEBIBYTE
 
@@ -162,7 +162,7 @@ def _add_last_commit(families: Mapping[str, MetricFamily], flow: FlowAsset, flow
             table, rows = asset_of(spec), commit.rows.get(spec.name, 0)
             families["last_commit_rows_written"].add(rows, **of, table=table)
             families["table_bytes"].add(pipeline.store.size(spec.name), **of, table=table)
-    except HydroError:
+    except DataError:
         # What is wrong with a table is told by what runs next, and by `status`.
         return
 

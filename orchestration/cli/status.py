@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from hydro_core.cli import output
 from hydro_core.cli.command import Asked
-from hydro_core.errors import HydroError, shown_file
+from hydro_core.errors import DataError, ProgramError, shown_file
 from hydro_core.machine.processes import has_ended
 from hydro_core.project.discover import Broken, no_flows
 from hydro_core.project.flow_asset import FlowAsset
@@ -221,7 +221,7 @@ def _known(ask: Callable[[], T], otherwise: T) -> T:
     """What is asked for; where it cannot be told, `next` says why."""
     try:
         return ask()
-    except HydroError:
+    except (DataError, ProgramError):
         return otherwise
 
 

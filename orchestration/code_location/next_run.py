@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from hydro_core.errors import DataError, HydroError
+from hydro_core.errors import DataError, ProgramError, TransientError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.store.ledger.lock import long_work
 from hydro_core.ticks.calendar import TickWindow, span
@@ -61,8 +61,16 @@ def next_run(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None)
         instance: Dagster's records; None: they have nothing that the ledger does not say.
     """
     try:
+        return _next_run(flow, flows, instance)
+    except TransientError as error:
+        # A store that does not answer stops nothing: the next look may know more.
+        return NextRun(None, f"which ticks may run is not known: {error}", goes_on=False)
+
+
+def _next_run(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None) -> NextRun:
+    try:
         flows.plan(flow)
-    except HydroError as error:
+    except (DataError, ProgramError) as error:
         why = "" if error.code in ("state", "config") else ", its program does not compile"
         return NextRun(None, f"nothing can run{why}:\n{error}", True)
     tries: Sequence[Attempt] = ()
@@ -121,7 +129,7 @@ def _next_open(
     calendar, tick = flow.ticks.calendar, flows.next_tick(flow)
     try:
         ready = flows.ready(flow)
-    except HydroError as error:
+    except (DataError, ProgramError) as error:
         return NextRun(None, f"which ticks may run is not known: {error}", goes_on=False)
     if tick >= ready.until:
         due = None if ready.held else _due(flow, flows, again)
@@ -146,7 +154,7 @@ def _due(flow: FlowAsset, flows: Flows, tries: Sequence[Attempt]) -> NextRun | N
     """
     try:
         tick = correction_due(flow, flows)
-    except HydroError:
+    except (DataError, ProgramError):
         # What is wrong with a landing is told by what runs next.
         return None
     if tick is None:

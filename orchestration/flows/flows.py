@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hydro_core.errors import HydroError
+from hydro_core.errors import DataError, ProgramError
 from hydro_core.ir.graph import Endpoint
-from hydro_core.machine.faults import faults_as_errors
+from hydro_core.machine.faults import faults_as_errors, raise_outage
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydro_core.settings import Settings
@@ -132,7 +132,7 @@ class Flows:
         try:
             with faults_as_errors(f"the landings of `{flow.name}`", vanished=True):
                 seen = self.landings(flow).look(tick, ledger.last_reads(), to_tell=True)
-        except HydroError:
+        except (DataError, ProgramError):
             # What is wrong with a landing is told by what runs next.
             return None
         return held_by(flow, seen, tick)
@@ -244,6 +244,7 @@ def quarantined(flow: FlowAsset, flows: Flows) -> Quarantined | None:
         if tick is None:
             return Quarantined(last, found)
         return Quarantined(last, found, flow.ticks.calendar.window(tick).key)
-    except (HydroError, OSError):
+    except (DataError, ProgramError, OSError) as error:
+        raise_outage(error)
         # What is wrong with a pipeline is told by what runs next.
         return None

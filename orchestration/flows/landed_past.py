@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from hydro_core.errors import DataError, HydroError, InfrastructureError
+from hydro_core.errors import DataError, ProgramError
 from hydro_core.machine.faults import faults_as_errors
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
@@ -119,9 +119,7 @@ def lost_past(
             found = flows.inputs(flow, plan, [name])
             seen = found.landings.as_read([read[name]], done)[name]
             there = found.rows_there(name, seen.now.version)
-        except InfrastructureError:
-            raise
-        except HydroError as error:
+        except (DataError, ProgramError) as error:
             lost[name] = error.diagnostics[0].message
             continue
         gone = _gone(flow, seen, 0) or _unknown(flow, seen)

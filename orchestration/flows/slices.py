@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from hydro_core.analysis.partition.steps import Steps, steps_of
 from hydro_core.analysis.slices import Known, slice_of
 from hydro_core.compile import Compiled
-from hydro_core.errors import DataError, HydroError, InfrastructureError
+from hydro_core.errors import DataError
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
@@ -142,9 +142,7 @@ class FlowSlices:
         read = rows_read(self._commits, 0).get(name, 0)
         try:
             there = self.inputs.rows_there(name, self._versions.get(name))
-        except InfrastructureError:
-            raise
-        except HydroError:
+        except DataError:
             return True
         return there is not None and there < read
 

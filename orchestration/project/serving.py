@@ -22,7 +22,7 @@ from hydro_core.artifact.files import (
     write,
 )
 from hydro_core.catalog.forms import Form
-from hydro_core.errors import DataError, HydroError
+from hydro_core.errors import DataError, ProgramError
 from hydro_core.lang.params import changed_params, written
 from hydro_core.lang.suffixes import PROGRAMS
 from hydro_core.plan.tick_plan import TickPlan
@@ -245,7 +245,7 @@ class Deployments:
             return Undeployed()
         try:
             now = said_instead(flow, serving.deployment)
-        except HydroError as error:
+        except (DataError, ProgramError) as error:
             first = error.diagnostics[0].message
             says = f"`{_named(flow)}` cannot be deployed as it is: {first}"
             return Undeployed(says, deployable=False)

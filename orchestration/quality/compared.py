@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hydro_core.analysis.slice_wording import path_name
-from hydro_core.errors import HydroError
+from hydro_core.errors import DataError, ProgramError
 from hydro_core.ticks.wanted import field_of
 from hydro_core.types.json import to_json
 from hydro_core.types.values import canonical
@@ -53,7 +53,7 @@ class ComparedKeys:
                 output, ticks = self.asked.output, (run.first, run.last)
                 as_read = self.slices.run(output, self.where, ticks, as_read=True)
                 broken = self._differing(as_read)
-        except HydroError as error:
+        except (DataError, ProgramError) as error:
             # A plan computes less than the program, so it need not fail where that does.
             return verdict_of({**seen, "note": f"the program fails there: {error}"})
         if not broken:

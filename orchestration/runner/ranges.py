@@ -19,6 +19,7 @@ from hydro_core.errors import (
     EngineEndedError,
     HydroError,
     InfrastructureError,
+    InternalSparkError,
     TransientError,
 )
 from hydro_core.machine.faults import faults_as_errors
@@ -54,19 +55,36 @@ def with_another_jvm(work: Callable[[], T], say: Callable[[str], None]) -> T:
         return work()
 
 
+@contextmanager
+def bugs_name_their_ticks(flow: str, ticks: str) -> Iterator[None]:
+    """A bug within it, which comes again at every try, says where it was and what helps us."""
+    try:
+        yield
+    except InternalSparkError as bug:
+        bug.add_note(
+            f"It happened in {ticks} of the flow `{flow}`, and happens at every try. Please send "
+            "this text, the program, `asset.yaml`, and the folder `deployments` of the pipeline."
+        )
+        raise
+
+
 Log = Callable[[str], None]
 
 ReadBatches = Callable[[Sequence[TickWindow]], "Mapping[str, Batch]"]
 """Gives what has landed for ticks, by the inputs' names."""
 
 
-class NotCommittedError(DataError):
+class NotCommittedError(HydroError):
     """Ticks that were not committed: an error, or a check that does not hold."""
 
     def __init__(self, report: TickReport, code: Code = "runtime") -> None:
         super().__init__(Diagnostic(code, report.problem, help=report.cure))
         self.report = report
         """That of their first tick."""
+
+
+class FailedTickError(NotCommittedError, DataError):
+    """Ticks that were not committed, by the fault of one of them."""
 
 
 class NotRunError(NotCommittedError, InfrastructureError):
@@ -130,18 +148,19 @@ class Ranges:
         together = partial(self._together, windows)
         try:
             # Several ticks may have been too many for the process that ended: fewer are tried next.
-            reports = together() if len(windows) > 1 else with_another_jvm(together, self.log)
+            with bugs_name_their_ticks(self.flow.name, span(w.key for w in windows)):
+                reports = together() if len(windows) > 1 else with_another_jvm(together, self.log)
         except HydroError as error:
             report = report_of_error(windows[0], error, judged=is_of_the_tick(error))
             if isinstance(error, EngineEndedError):
                 raise EndedError(report, error.code) from error
             if isinstance(error, InfrastructureError):
                 raise NotRunError(report, error.code) from error
-            failed = NotCommittedError(report, error.code)
+            failed = FailedTickError(report, error.code)
         else:
             if reports[0].committed:
                 return reports
-            failed = NotCommittedError(reports[0])
+            failed = FailedTickError(reports[0])
         if len(windows) > 1:
             ticks = span(window.key for window in windows)
             self.log(f"{ticks} cannot be committed together: {failed.report.problem}")

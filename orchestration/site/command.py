@@ -27,6 +27,7 @@ from hydro_core.ir.graph import Node
 from hydro_core.ir.render import Picture, picture_of, svg
 from hydro_core.ir.render.picture import title
 from hydro_core.lang.comments import Comments
+from hydro_core.machine.faults import raise_outage
 from hydro_core.machine.wrong_path import written_at
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
@@ -67,7 +68,8 @@ def sizes_of(ledger: Ledger) -> Mapping[str, TableSize]:
     for name, record in commit.tables.items():
         try:
             table = opened_table(ledger.directory / name, commit.versions.get(name))
-        except DeltaError:
+        except DeltaError as error:
+            raise_outage(error, str(ledger.directory))
             # A table that is not there is told by what runs next.
             continue
         files = data_files(table, "size_bytes", "num_records")

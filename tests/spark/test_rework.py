@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hydro_core.catalog.forms import Form
-from hydro_core.errors import DataError
+from hydro_core.errors import DataError, TransientError
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.rework import STAGING
 from hydro_core.spark.pipeline.start_rework import correction
@@ -132,7 +132,7 @@ def test_only_committed_ticks_are_computed_again(served: Path, refused: Refused)
 
 
 def test_one_writer_at_a_time(served: Path) -> None:
-    with correction(opened(served), 2), pytest.raises(DataError, match="another writer"):
+    with correction(opened(served), 2), pytest.raises(TransientError, match="another writer"):
         opened(served).run_tick(LAST + 1, batch(LAST + 1))
 
 

@@ -14,7 +14,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from hydro_core.errors import DataError, ProgramError
+from hydro_core.errors import DataError, ProgramError, TransientError
 from hydro_core.spark.inputs.batches import batch_of
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.store.ledger.ledger import LEDGER, Ledger
@@ -188,21 +188,24 @@ def test_after_a_kill_the_next_run_goes_on(
 
 def test_a_tick_out_of_order_is_refused(committed: Path, refused: Refused) -> None:
     pipeline = opened(committed)
-    with refused(DataError, "state"):
+    with refused(TransientError, "state"):
         pipeline.run_tick(3, batch(3))
-    with refused(DataError, "state"):
+    with refused(TransientError, "state"):
         pipeline.run_tick(1, batch(1))
 
 
 def test_the_first_tick_is_0(tmp_path: Path, refused: Refused) -> None:
-    with refused(DataError, "state"):
+    with refused(TransientError, "state"):
         opened(tmp_path / "pipeline").run_tick(5, batch(5))
     assert not (tmp_path / "pipeline" / LEDGER).exists()
 
 
 def test_a_second_writer_is_refused_until_the_first_has_decided(committed: Path) -> None:
     one, two = opened(committed), opened(committed)
-    with one.prepare(2, 2, batch(2)), pytest.raises(DataError, match="another writer") as caught:
+    with (
+        one.prepare(2, 2, batch(2)),
+        pytest.raises(TransientError, match="another writer") as caught,
+    ):
         two.run_tick(2, batch(2))
     assert caught.value.code == "state"
     two.run_tick(2, batch(2))

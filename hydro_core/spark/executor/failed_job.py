@@ -13,7 +13,7 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.errors import Code, DataError, InfrastructureError, InternalSparkError
+from hydro_core.errors import Code, HydroError, InfrastructureError, InternalSparkError
 from hydro_core.machine.faults import fault_of
 from hydro_core.spark.session.failures import data_error, find_failure
 from hydro_core.spark.session.internal import ended_jvm, first_cause, internal_error
@@ -54,7 +54,7 @@ def _named(directory: DataPlace) -> str:
 
 def _error_for_people(
     error: Exception, typed: Typed | None, directory: DataPlace | None, tick: int | None
-) -> DataError | InternalSparkError:
+) -> HydroError | InternalSparkError:
     # First of all: of what is gone, nothing else can be asked.
     ended = ended_jvm(error)
     if ended is not None:

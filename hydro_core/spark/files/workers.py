@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark
 
-from hydro_core.errors import DataError, InfrastructureError
+from hydro_core.errors import DataError
 from hydro_core.files.row_batch import FileForm
 from hydro_core.files.rows import CURE, PROBLEM, WantedColumns, rows_of_file
 from hydro_core.files.unreadable import refuse
@@ -49,8 +49,6 @@ def survey(
             try:
                 with _where_asked(here, files):
                     said = pickle.dumps(found(files[number]))
-            except InfrastructureError:
-                raise
             except DataError as error:
                 problem, cure = error.diagnostics[0].message, error.diagnostics[0].help
             columns: list[Any] = [pa.array([number]), pa.array([said], pa.binary())]

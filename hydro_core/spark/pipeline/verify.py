@@ -19,6 +19,7 @@ from deltalake.exceptions import DeltaError
 from hydro_core.artifact.files import name_at, numbers, unread
 from hydro_core.errors import DataError
 from hydro_core.files.parquet import files_as_dataset, has_int96
+from hydro_core.machine.faults import raise_outage
 from hydro_core.spark.pipeline.publishing import compared
 from hydro_core.spark.store.delta.actions import summed_to
 from hydro_core.spark.store.ledger.commit import Commit, programs_of
@@ -198,6 +199,7 @@ class _Table:
             firsts = (file[least] for file in files)
             summed = summed_to(table, self.path, firsts, whole=True) if self._forgets else -1
         except DeltaError as error:
+            raise_outage(error, str(self.path))
             yield f"the table {self.path} cannot be read at version {version}: {_first_line(error)}"
             return
         if newest > version:
@@ -254,6 +256,7 @@ class _Table:
             found = self._ticks(path)
             self._int96 += isinstance(path, Path) and has_int96(path)
         except (OSError, pa.ArrowException, KeyError) as error:
+            raise_outage(error, str(path))
             return f"the file {path} cannot be read: {_first_line(error)}"
         rows, known = found.total(), file["num_records"]
         if known is not None and rows != known:

@@ -21,7 +21,7 @@ from pyspark.errors import PySparkException
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.refusals import sum_beyond
 from hydro_core.catalog.spec import functions_of
-from hydro_core.errors import DataError, InfrastructureError, Span
+from hydro_core.errors import DataError, HydroError, InfrastructureError, Span
 from hydro_core.files.unreadable import CUT_OFF
 from hydro_core.functions.failed_call import cure, shortened, why
 from hydro_core.functions.fn import Fn
@@ -57,7 +57,10 @@ _FAULTS_OF_DATA = {
     "DIVIDE_BY_ZERO": ("division by zero", cure("ZeroDivisionError", "")),
     "NUMERIC_VALUE_OUT_OF_RANGE": ("a decimal has more digits than its type", _SMALLER),
 }
-_SPARK = "run it again, what was committed stands; with `--debug` it says where in Spark it failed"
+_SPARK = (
+    "run it again, what was committed stands; if it fails alike, that is a defect: report it, with "
+    "the program, the flow, the tick, and what `--debug` says"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +136,7 @@ def failure_text(fn: Fn | None, kind: str, reason: str, item: str | None, tick: 
 
 def data_error(
     error: BaseException, typed: Typed | None = None, tick: int | None = None
-) -> DataError:
+) -> HydroError:
     """The error of a failed Spark job as a user reads it; its cause stays attached.
 
     The program tells the operator whose function failed, and on which items; `tick` is that of a
@@ -204,7 +207,7 @@ def _texts(error: BaseException) -> Iterator[str]:
         yield str(found)
 
 
-def _own_words(error: BaseException) -> DataError:
+def _own_words(error: BaseException) -> HydroError:
     """What Spark raised first, without places in Java."""
     cause = first_cause(error)
     named = _CONDITION.search(cause)

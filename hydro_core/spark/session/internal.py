@@ -29,10 +29,13 @@ _LINK = re.compile(
 """The words of the link to Java, which name no cause."""
 _WRONG_CODE = re.compile(
     r"(?:java\.lang\.(?:NullPointerException|ClassCastException|AssertionError"
-    r"|(?:Array|String)?IndexOutOfBoundsException|UnsupportedOperationException)"
-    r"|scala\.MatchError|scala\.NotImplementedError)\b"
+    r"|(?:Array|String)?IndexOutOfBoundsException|UnsupportedOperationException"
+    r"|IllegalArgumentException: requirement failed|StackOverflowError"
+    r"|NoSuch(?:Method|Field)Error|AbstractMethodError|NoClassDefFoundError)"
+    r"|java\.util\.NoSuchElementException|scala\.MatchError|scala\.NotImplementedError"
+    r"|org\.codehaus\.(?:commons\.compiler|janino)\.\w+)\b"
 )
-"""What Java raises where code takes a value for what it is not."""
+"""What Java raises where code takes a value for what it is not, or plans without end."""
 _WITH_A_CAUSE = (Py4JJavaError, Py4JNetworkError)
 _OF_FILES = re.compile(
     r"\[(?:FAILED_READ_FILE|CANNOT_READ_FILE|PATH_|UNABLE_TO_INFER_SCHEMA|DELTA_)"
@@ -40,8 +43,6 @@ _OF_FILES = re.compile(
 """Errors of files, whatever Java raised when it met them."""
 _SECONDS = 5
 """A connection is gone some moments before its process is."""
-_WRONG_PLAN = "42"
-"""The class of SQL states of queries that mean nothing."""
 
 
 def internal_error(error: BaseException) -> InternalSparkError | None:
@@ -78,11 +79,8 @@ def first_cause(error: BaseException) -> str:
 
 
 def _refused(error: BaseException) -> bool:
-    """Whether Spark does not understand the plan."""
-    return any(
-        isinstance(found, AnalysisException) and (found.getSqlState() or "").startswith(_WRONG_PLAN)
-        for found in chain(error)
-    )
+    """Whether Spark does not understand the plan; what a plan means depends on no data."""
+    return any(isinstance(found, AnalysisException) for found in chain(error))
 
 
 def _texts(error: BaseException) -> Iterator[str]:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from hydro_core.catalog.forms import Form
-from hydro_core.errors import DataError, InfrastructureError
+from hydro_core.errors import DataError
 from hydro_core.files.parquet import files_as_dataset, in_pieces, write_parquet_pieces
 from hydro_core.spark.store.delta.actions import DataFile
 from hydro_core.spark.store.delta.table import StoredTable
@@ -98,8 +98,6 @@ def held_at(store: Store, commit: Commit) -> Mapping[str, tuple[DataFile, ...]] 
             return None
         try:
             files = table.files_at(commit.versions[name])
-        except InfrastructureError:
-            raise
         except DataError:
             return None
         if not are_there(file.path for file in files):

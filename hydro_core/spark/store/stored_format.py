@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 from hydro_core.errors import DataError
+from hydro_core.machine.faults import raise_outage
 from hydro_core.storage.places import write_whole
 from hydro_core.storage.remote import DataPlace
 
@@ -42,6 +43,7 @@ def format_of(directory: DataPlace) -> StoredFormat:
     except FileNotFoundError:
         return StoredFormat(0)
     except (OSError, ValueError, KeyError, TypeError) as problem:
+        raise_outage(problem, str(directory))
         message = f"{directory / NOTE} cannot be read: {problem}"
         cure = "restore it from a copy of the directory"
         raise DataError.of("state", message, help=cure) from None

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from hydro_core.errors import DataError
+from hydro_core.errors import InfrastructureError, TransientError
 from hydro_core.machine.locks import FileLock
 from hydro_core.machine.processes import has_ended
 from hydro_core.spark.store.ledger.lock import LOCK_FILE, WriterLock
@@ -28,7 +28,7 @@ from tests.support.refused import Refused
 CONTENDER = """
 import os, random, signal, sys, time
 from pathlib import Path
-from hydro_core.errors import DataError
+from hydro_core.errors import DataError, InfrastructureError, TransientError
 from hydro_core.spark.store.ledger.lock import WriterLock
 
 directory, seed, end = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
@@ -150,7 +150,7 @@ def test_who_has_ended_is_not_told_to_hold_it(tmp_path: Path, refused: Refused) 
         for another in (f"{number}@1.{start.partition('.')[2]}", f"{number}@{start}x"):
             assert has_ended(f"{host}:{another}")
             file.write_text(json.dumps({**says, "process": f"{host}:{another}"}))
-            with refused(DataError, "state") as caught:
+            with refused(TransientError, "state") as caught:
                 WriterLock(tmp_path).acquire()
             assert "process" not in str(caught.value)
 
@@ -168,7 +168,7 @@ def test_a_lock_is_on_the_file_that_is_at_the_path(
         real(file, how)
 
     monkeypatch.setattr(fcntl, "flock", flock)
-    with WriterLock(tmp_path / "pipeline"), refused(DataError, "state"):
+    with WriterLock(tmp_path / "pipeline"), refused(TransientError, "state"):
         WriterLock(tmp_path / "pipeline").acquire()
 
 
@@ -191,7 +191,7 @@ def test_a_file_system_without_locks_is_told(
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", flock)
-    with refused(DataError, "config"):
+    with refused(InfrastructureError, "config"):
         WriterLock(tmp_path).acquire()
 
 

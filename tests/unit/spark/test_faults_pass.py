@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from deltalake.exceptions import DeltaError
 
-from hydro_core.errors import DataError, Diagnostic, InfrastructureError
+from hydro_core.errors import DataError, Diagnostic, HydroError, InfrastructureError
 from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
 from hydro_core.spark.store.as_it_was import held_at
 from hydro_core.spark.store.delta import table
@@ -59,6 +59,6 @@ def test_a_table_that_may_not_be_read_is_not_lost(
         ("Invalid table version: 7", "has lost its version 7"),
     ):
         monkeypatch.setattr(table, "opened_table", _fails(DeltaError(words)))
-        with pytest.raises(DataError, match=told) as caught:
+        with pytest.raises(HydroError, match=told) as caught:
             stored.files_at(7)
         assert isinstance(caught.value, InfrastructureError) == ("os error" in words)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from py4j.protocol import Py4JError
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, UnknownException
 
 from hydro_core.errors import (
     DataError,
@@ -15,6 +15,7 @@ from hydro_core.errors import (
 )
 from hydro_core.plan.parts import in_parts
 from hydro_core.spark.executor.failed_job import failures_as_errors
+from hydrotick.runner.ranges import bugs_name_their_ticks
 
 LOST = (
     "[INTERNAL_ERROR_ATTRIBUTE_NOT_FOUND] Could not find _extract_k#7L in [t#8L]. SQLSTATE: XX000"
@@ -51,6 +52,11 @@ def test_an_internal_error_is_a_bug_with_the_first_cause_and_its_traceback() -> 
         'java.lang.NullPointerException: Cannot invoke "Object.toString()"',
         "java.lang.ClassCastException: class A cannot be cast to class B",
         "scala.MatchError: ArrayType(NullType,true)",
+        "java.util.NoSuchElementException: key not found: t#12",
+        "java.lang.IllegalArgumentException: requirement failed: no such attribute",
+        "java.lang.StackOverflowError",
+        "org.codehaus.commons.compiler.InternalCompilerException: Compiling failed",
+        "java.lang.NoSuchMethodError: 'void A.b()'",
     ],
 )
 def test_code_that_takes_a_value_for_another_is_a_bug(cause: str) -> None:
@@ -59,9 +65,35 @@ def test_code_that_takes_a_value_for_another_is_a_bug(cause: str) -> None:
     assert str(found).startswith(f"{cause}\n")
 
 
+def test_what_the_optimizer_raises_is_a_bug_without_a_cause_too() -> None:
+    with pytest.raises(InternalSparkError, match="key not found"), failures_as_errors():
+        raise UnknownException("java.util.NoSuchElementException: key not found: t#12")
+
+
+def test_a_bug_names_its_flow_and_its_ticks_and_what_to_send() -> None:
+    error = InternalSparkError("key not found: t#12")
+    with pytest.raises(InternalSparkError) as caught, bugs_name_their_ticks("shop", "tick 3"):
+        raise error
+    (note,) = caught.value.__notes__
+    assert "`shop`" in note
+    assert "tick 3" in note
+    assert "send" in note
+
+
+def test_what_is_unknown_is_a_bug_if_it_comes_again() -> None:
+    found = told(f"{WITHIN}Caused by: java.io.IOException: stream closed\n")
+    assert isinstance(found, InfrastructureError)
+    assert "if it fails alike" in found.diagnostics[0].help
+
+
 class _RefusedError(AnalysisException):
     def getSqlState(self) -> str:  # noqa: N802 - Spark's name
         return "42703"
+
+
+def test_an_analysis_without_a_state_is_a_bug() -> None:
+    with pytest.raises(InternalSparkError, match="no such attribute"), failures_as_errors():
+        raise AnalysisException("no such attribute")
 
 
 def test_a_plan_that_spark_refuses_is_a_bug() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from hydro_core.errors import DataError
+from hydro_core.errors import DataError, TransientError
 from hydro_core.spark.functions.reruns import GuardedFunction, Rerun, counted
 from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.input_reads import InputRead
@@ -223,7 +223,7 @@ def test_of_two_writers_the_second_fails(ledger: Ledger, refused: Refused) -> No
     ledger.append(commit(0))
     assert other.refresh() == commit(0)
     other.append(commit(1))
-    with refused(DataError, "state"):
+    with refused(TransientError, "state"):
         ledger.append(commit(1))
     assert Ledger(ledger.directory).commits() == (commit(0), commit(1))
 
@@ -256,12 +256,12 @@ def test_the_ledger_needs_no_spark() -> None:
 def test_a_lock_is_held_by_one_and_counts_its_holders(tmp_path: Path) -> None:
     one, two = WriterLock(tmp_path), WriterLock(tmp_path)
     with one:
-        with one, pytest.raises(DataError, match="another writer") as caught:
+        with one, pytest.raises(TransientError, match="another writer") as caught:
             two.acquire()
         assert caught.value.code == "state"
         assert f"process {os.getpid()}" in str(caught.value)
         assert one.held
-        with pytest.raises(DataError, match="another writer"):
+        with pytest.raises(TransientError, match="another writer"):
             two.acquire()
     with two:
         assert two.held
@@ -289,13 +289,13 @@ def test_the_lock_of_a_killed_process_is_free(tmp_path: Path, how: str) -> None:
     assert holder.stdout is not None
     printed = int(holder.stdout.readline())
     try:
-        with pytest.raises(DataError, match=f"process {holder.pid}"):
+        with pytest.raises(TransientError, match=f"process {holder.pid}"):
             WriterLock(tmp_path).acquire()
         holder.kill()
         holder.wait()
         with WriterLock(tmp_path) as lock:
             assert lock.held
-            with pytest.raises(DataError, match=f"process {os.getpid()}"):
+            with pytest.raises(TransientError, match=f"process {os.getpid()}"):
                 WriterLock(tmp_path).acquire()
     finally:
         if how == "fork":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from hydro_core.errors import DataError, InfrastructureError
+from hydro_core.errors import DataError
 from hydro_core.files.scan import Scan
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.frames.row_hashes import row_hashes
@@ -126,8 +126,6 @@ def _hashed_again(
         try:
             then = before.rows(replace(scan, item=before.item), files, (first, last))
             now = source.rows(scan, files, (first, last))
-        except InfrastructureError:
-            raise
         except DataError:
             continue
         here, places = _matched(rows.between(first, last), row_hashes(then))

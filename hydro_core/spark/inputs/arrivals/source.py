@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake.exceptions import DeltaError
 
-from hydro_core.errors import DataError, InfrastructureError
+from hydro_core.errors import DataError
 from hydro_core.files.inputs import InputFile, refuse_mixed, refuse_without_tick
 from hydro_core.files.kinds import base_of, is_empty
 from hydro_core.files.parquet import opened_parquet
@@ -24,6 +24,7 @@ from hydro_core.files.reading import read
 from hydro_core.files.scan import Scan
 from hydro_core.files.tolerant import whole_number
 from hydro_core.files.unreadable import UNREADABLE
+from hydro_core.machine.faults import raise_outage
 from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.frames.row_hashes import row_hashes
@@ -188,8 +189,6 @@ class LandingSource:
         def hashed(file: DataPlace) -> Hashed | None:
             try:
                 return self.hashed(scan, [file], None)
-            except InfrastructureError:
-                raise
             except DataError:
                 # What is wrong with the rows of later ticks is told when these run.
                 return None
@@ -219,7 +218,8 @@ class LandingSource:
         try:
             table = delta_table(self.file.place, version)
             found = pa.table(table.get_add_actions(flatten=True)).to_pylist()
-        except DeltaError:
+        except DeltaError as error:
+            raise_outage(error, str(self.file.place))
             return None, None
         actions = [action for action in found if unquote(action["path"]) in paths]
         if len(actions) < len(paths):

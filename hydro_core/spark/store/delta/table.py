@@ -27,7 +27,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
 from hydro_core.catalog.forms import Form
-from hydro_core.errors import DataError
+from hydro_core.errors import DataError, HydroError
 from hydro_core.files.parquet import copy_parquet, has_int96
 from hydro_core.machine.faults import fault_of
 from hydro_core.spark.store.delta.actions import (
@@ -367,10 +367,10 @@ class StoredTable:
             "`hydrotick compact --keep-hours` says how long files are kept",
         )
 
-    def _without(self, version: int, error: Exception | str) -> DataError:
+    def _without(self, version: int, error: Exception | str) -> HydroError:
         return self._lost(f"has lost its version {version}", error)
 
-    def _lost(self, what: str, error: Exception | str) -> DataError:
+    def _lost(self, what: str, error: Exception | str) -> HydroError:
         fault = fault_of(error, str(self.path)) if isinstance(error, Exception) else None
         if fault is not None:
             return fault

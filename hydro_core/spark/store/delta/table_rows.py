@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from hydro_core.files.parquet import files_as_dataset, in_pieces
+from hydro_core.machine.faults import raise_outage
 from hydro_core.spark.store.delta.actions import DataFile
 from hydro_core.spark.store.delta.table import StoredTable
 from hydro_core.spark.store.ledger.ledger import RESTORE, state_error
@@ -91,6 +92,7 @@ def table_errors(table: StoredTable) -> Iterator[None]:
     except (pa.ArrowInvalid, OSError) as error:
         if getattr(error, "errno", None) is not None:  # the disk failed, not the file
             raise
+        raise_outage(error, str(table.path))
         first_line = str(error).partition("\n")[0]
         problem = f"a file of the table {table.path} cannot be read: {first_line}"
         raise state_error(problem, RESTORE) from error

@@ -29,6 +29,7 @@ from deltalake.table import TableMerger
 from deltalake.transaction import AddAction, RemoveAction
 
 from hydro_core.files.parquet import files_as_dataset, in_pieces
+from hydro_core.machine.faults import raise_outage
 from hydro_core.spark.store.delta.actions import (
     DataFile,
     added,
@@ -106,7 +107,8 @@ class PublishedTable:
             return None
         try:
             return opened_table(self.path)
-        except DeltaError:
+        except DeltaError as error:
+            raise_outage(error, str(self.path))
             return None
 
     def sequence(self) -> int | None:
@@ -343,7 +345,8 @@ def shown_sequence(path: DataPlace) -> int | None:
     """The commit of the ledger that a published table shows; None where it shows none."""
     try:
         return _sequence_of(opened_table(path))
-    except DeltaError:
+    except DeltaError as error:
+        raise_outage(error, str(path))
         return None
 
 
