@@ -130,7 +130,8 @@ class Difference:
             for name, text in texts.items()
             if text != NORMAL_FORM and self._is_written_alike(name)
         }
-        return alike | proofs(self.programs, {n: p for n, p in wanted.items() if n not in alike})
+        others = {name: pairs for name, pairs in wanted.items() if name not in alike}
+        return {**alike, **proofs(self.programs, others)}
 
     @cached_property
     def states(self) -> Mapping[str, ChangedState]:

@@ -16,7 +16,7 @@ from hydro_core.cli.command import Asked, MisuseError
 from hydro_core.errors import DataError
 from hydro_core.files.local_path import place_at
 from hydro_core.machine.delta_path import refuse_path
-from hydro_core.machine.faults import faults_as_errors
+from hydro_core.machine.faults import faults_as_errors, raise_outage
 from hydro_core.machine.wrong_path import refuse_below_file
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.copy import (
@@ -175,6 +175,7 @@ def _read_note(at: DataPlace) -> CopyNote:
         cure = "name the directory that `hydrotick copy` made; one without this file is half a copy"
         raise _wrong(f"there is no copy in {at}: it has no {NOTE}", cure) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
+        raise_outage(problem, str(at))
         raise state_error(
             f"{at / NOTE} cannot be read: {problem}",
             "restore another copy; a folder beside the file is the directory of a pipeline",

@@ -20,7 +20,7 @@ from datetime import timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from hydro_core.errors import DataError, HydroError
+from hydro_core.errors import DataError, HydroError, InfrastructureError
 from hydro_core.machine.faults import faults_as_errors
 from hydro_core.project.flow_asset import FlowAsset
 
@@ -213,7 +213,7 @@ def _compute_again(found: ToForget, reading: LandingReads, gone: Gone, log: Log)
         window = found.flow.ticks.calendar.window(min(firsts))
         report = report_of_error(window, error, judged=is_of_the_tick(error))
     if not report.committed:
-        raise DataError.of(
+        raise (DataError if report.judged else InfrastructureError).of(
             "runtime",
             f"tick {report.window.key} of `{found.flow.name}` failed when it was computed again "
             f"without the rows: {report.problem}",

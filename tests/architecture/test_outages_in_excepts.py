@@ -71,7 +71,6 @@ _REASONS: Mapping[str, str] = {
         orchestration/cli/metrics.py metrics: OSError
         orchestration/cli/worker.py _asked: OSError
         orchestration/cli/worker.py _serve: OSError
-        orchestration/copies/restoring.py _exchanged: OSError
         orchestration/project/logs.py as_it_is: OSError
         orchestration/worker/client.py worker_answers: OSError
         orchestration/worker/client.py _handed_over: OSError
