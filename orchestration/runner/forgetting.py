@@ -213,12 +213,13 @@ def _compute_again(found: ToForget, reading: LandingReads, gone: Gone, log: Log)
         window = found.flow.ticks.calendar.window(min(firsts))
         report = report_of_error(window, error, judged=is_of_the_tick(error))
     if not report.committed:
-        raise (DataError if report.judged else InfrastructureError).of(
+        failed = DataError.of(
             "runtime",
             f"tick {report.window.key} of `{found.flow.name}` failed when it was computed again "
             f"without the rows: {report.problem}",
             help=f"{report.cure}. What has landed is without the rows; run this again then",
         )
+        raise failed if report.judged else InfrastructureError(*failed.diagnostics)
 
 
 def _computed(
