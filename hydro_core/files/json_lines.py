@@ -1,4 +1,4 @@
-"""JSON lines: an object a line, and what is wrong with those that are none."""
+"""JSON lines: an object a line, and the lines that are none. A line ends at LF alone."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from hydro_core.files.row_batch import ROWS, JsonRows, TextLine
+from hydro_core.files.row_batch import NOT_UTF8, ROWS, JsonRows, Reject, TextLine
 from hydro_core.files.unreadable import (
-    IS_NOT_UTF8,
     UNREADABLE,
     is_utf8,
-    refuse,
+    opened_text,
     refuse_file,
-    refuse_not_utf8,
     refuse_untyped,
-    text_of,
 )
 from hydro_core.storage.remote import DataPlace
 from hydro_core.types.common import merge
@@ -23,21 +20,26 @@ from hydro_core.types.item import ItemType
 from hydro_core.types.json import infer, parse_json
 from hydro_core.types.values import ValueProblem
 
+_CURE = "each line is one JSON object"
+
 
 def json_rows(file: DataPlace, *, tolerant: bool = False) -> Iterator[JsonRows]:
     """The rows of a file, piece by piece; if `tolerant`, with the lines that are none."""
     try:
-        with text_of(file, strict=False) as lines:
+        with opened_text(file) as lines:
             rows = (
-                (TextLine(number, line), *_object_of(file, number, line, tolerant))
+                (TextLine.of(number, line), *_object_of(line))
                 for number, line in enumerate(lines, 1)
-                if line.strip()
+                if not line.isspace()
             )
             while piece := list(islice(rows, ROWS)):
-                told, objects, reasons = zip(*piece, strict=True)
+                told, objects, rejects = zip(*piece, strict=True)
+                wrong = {place: reject for place, reject in enumerate(rejects) if reject}
+                if wrong and not tolerant:
+                    first = min(wrong)
+                    wrong[first].refuse(file, told[first].number)
                 names = list(dict.fromkeys(name for row in objects for name in row))
-                wrong = {place: why for place, why in enumerate(reasons) if why}
-                yield JsonRows(objects, names, wrong, told)
+                yield JsonRows(objects, names, {n: one.reason for n, one in wrong.items()}, told)
     except UNREADABLE as problem:
         refuse_file(file, problem)
 
@@ -55,21 +57,12 @@ def surveyed_json(file: DataPlace) -> tuple[ItemType, list[str]]:
         refuse_untyped(file, problem)
 
 
-def _object_of(
-    file: DataPlace, number: int, line: str, tolerant: bool
-) -> tuple[dict[str, Any], str]:
+def _object_of(line: bytes) -> tuple[dict[str, Any], Reject | None]:
     """The object that a line is, or why it is none."""
     if not is_utf8(line):
-        if not tolerant:
-            refuse_not_utf8(file, number)
-        return {}, IS_NOT_UTF8
+        return {}, NOT_UTF8
     try:
-        row = parse_json(line)
-        why = "" if isinstance(row, dict) else "is no JSON object"
+        row = parse_json(line.decode())
     except ValueProblem as problem:
-        why = f"is not JSON: {problem}"
-    if not why:
-        return row, ""
-    if not tolerant:
-        refuse(f"`{file}`, line {number} {why}", "each line is one JSON object")
-    return {}, f"it {why}"
+        return {}, Reject(f"is not JSON: {problem}", _CURE)
+    return (row, None) if isinstance(row, dict) else ({}, Reject("is no JSON object", _CURE))

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hydro_core.files.csv_files import csv_rows, refuse_csv
+from hydro_core.files.csv_files import csv_rows
 from hydro_core.files.json_lines import json_rows
 from hydro_core.files.kinds import among
 from hydro_core.files.parquet import files_as_dataset
@@ -33,8 +33,6 @@ def pieces(file: DataPlace, form: FileForm) -> Iterator[RowBatch]:
             case _:
                 yield from json_rows(file, tolerant=form.tolerant)
     except UNREADABLE as problem:
-        if form.kind == "CSV":
-            refuse_csv(file, problem)
         if form.kind == "Parquet":
             refuse_parquet(file, problem, form.base)
         refuse_file(file, problem)

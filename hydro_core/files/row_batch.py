@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 import pyarrow as pa
 
 from hydro_core.files.kinds import Declared, ReadNames
 from hydro_core.files.plain import WrongRows, item_of, item_type
+from hydro_core.files.unreadable import refuse
 from hydro_core.storage.remote import DataPlace
 from hydro_core.types.item import STRING, ItemType
 from hydro_core.types.json import from_json
@@ -52,6 +53,42 @@ class TextLine:
     number: int
     text: str
 
+    @staticmethod
+    def of(number: int, content: bytes) -> TextLine:
+        """Bytes as text; those that are not UTF-8 by their numbers."""
+        return TextLine(number, content.decode("utf-8", "backslashreplace").rstrip("\r\n"))
+
+
+class Reject(NamedTuple):
+    """Why a row of a file of text is none: what its line, or a column of it, is or has."""
+
+    problem: str
+    cure: str
+    column: str | None = None
+
+    @property
+    def reason(self) -> str:
+        """What is said beside the row."""
+        return f"it {self.problem}" if self.column is None else f"{self._at}: {self.problem}"
+
+    def refuse(self, file: DataPlace, line: int) -> NoReturn:
+        """Refuses the file for the row, which begins in a line."""
+        at = " " if self.column is None else f", {self._at}: "
+        refuse(f"`{file}`, line {line}{at}{self.problem}", self.cure)
+
+    @property
+    def _at(self) -> str:
+        return f"column `{self.column}`"
+
+
+NOT_UTF8 = Reject("is not UTF-8", "save it as UTF-8, for example with `iconv -f LATIN1 -t UTF-8`")
+
+
+class Lines(Protocol):
+    """The lines that rows are, by their places."""
+
+    def __getitem__(self, place: int, /) -> TextLine: ...
+
 
 @dataclass(frozen=True, slots=True)
 class ArrowRows:
@@ -61,8 +98,8 @@ class ArrowRows:
     names: Sequence[str]
     wrong: WrongRows = field(default_factory=dict)
     """The rows that are none, if such are read: nothing is known of their columns."""
-    lines: Sequence[TextLine] | None = None
-    """The lines of the file that the rows are; None: not known."""
+    lines: Lines | None = None
+    """The lines of the file that the rows are; None: they are none."""
     inexact: Mapping[str, WrongRows] = field(default_factory=dict)
     """By the column, the values that no type of ours holds."""
 
@@ -93,13 +130,10 @@ class JsonRows:
     objects: Sequence[Mapping[str, Any]]
     names: Sequence[str]
     wrong: WrongRows
-    lines: Sequence[TextLine]
+    lines: Lines
 
     def __len__(self) -> int:
         return len(self.objects)
-
-    def text(self, row: int) -> str:
-        return json.dumps(self.objects[row], ensure_ascii=False)
 
     def values(self, column: str) -> Sequence[Any]:
         return [row.get(column) for row in self.objects]

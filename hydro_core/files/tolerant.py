@@ -15,8 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hydro_core.files.csv_files import lines_of
-from hydro_core.files.row_batch import MOMENT, NUMBER, RowBatch, TextLine
+from hydro_core.files.row_batch import MOMENT, NUMBER, RowBatch
 from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.tick_range import Numbers, TickRange
 from hydro_core.types.quarantine import PLACE, REASON, ROW
@@ -34,45 +33,32 @@ class TolerantRows:
 
     def columns(self, names: Sequence[str]) -> Iterator[tuple[int, pa.Array[Any]]]:
         """The columns that say what is wrong, as far as they are among some, with their places."""
-        lines = self._lines() if self.reasons else {}
         texts: Mapping[str, Callable[[int], str]] = {
             REASON: self._reason,
-            PLACE: lambda row: self._place(row, lines.get(row)),
-            ROW: lambda row: lines[row].text if row in lines else self.piece.text(row),
+            PLACE: self._place,
+            ROW: self._text,
         }
         for place, name in enumerate(names):
             if name in texts:
                 told = texts[name]
                 rows = range(len(self.piece))
-                values = [_legible(told(row)) if row in self.reasons else None for row in rows]
+                values = [told(row) if row in self.reasons else None for row in rows]
                 yield place, pa.array(values, pa.string())
 
     def _reason(self, row: int) -> str:
         column, problem = self.reasons[row]
-        return problem if column is None else f"column `{column}`: {problem}"
+        reason = problem if column is None else f"column `{column}`: {problem}"
+        # A key in JSON may hold half a surrogate pair, which is no text.
+        return reason.encode("utf-8", "backslashreplace").decode()
 
-    def _lines(self) -> Mapping[int, TextLine]:
-        """The lines that the wrong rows are, in a file of text."""
-        if self.piece.lines is not None:
-            return {row: self.piece.lines[row] for row in self.reasons}
-        if ".csv" not in self.file.suffixes:
-            return {}
-        found = lines_of(self.file, (self.begin + row for row in self.reasons))
-        return {row - self.begin: line for row, line in found.items()}
-
-    def _place(self, row: int, line: TextLine | None) -> str:
-        at = f"row {self.begin + row}" if line is None else f"line {line.number}"
+    def _place(self, row: int) -> str:
+        lines = self.piece.lines
+        at = f"row {self.begin + row}" if lines is None else f"line {lines[row].number}"
         return f"{self.file.name}, {at}"
 
-
-def _legible(text: str) -> str:
-    """A text as one that can be stored: what is not UTF-8 in it by its number."""
-    text = text.rstrip("\r\n")
-    try:
-        raw = text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        raw = text.encode("utf-8", "backslashreplace")
-    return raw.decode("utf-8", "backslashreplace")
+    def _text(self, row: int) -> str:
+        lines = self.piece.lines
+        return self.piece.text(row) if lines is None else lines[row].text
 
 
 def whole_number(value: Any) -> Any:

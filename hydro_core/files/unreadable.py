@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
 import zlib
-from collections.abc import Sequence
-from typing import Any, NoReturn, TextIO
+from codecs import BOM_UTF8
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any, NoReturn
 
 import pyarrow as pa
 
 from hydro_core.errors import DataError
 from hydro_core.machine.faults import raise_outage
 from hydro_core.storage.delta import delta_table
-from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.storage.remote import DataPlace
 from hydro_core.types.values import ValueProblem
 
 UNREADABLE = (
-    *(pa.ArrowException, ValueProblem, UnicodeDecodeError, csv.Error),
+    *(pa.ArrowException, ValueProblem, UnicodeDecodeError),
     *(OSError, EOFError, zlib.error),
 )
 """What reading a damaged file raises."""
-IS_NOT_UTF8 = "it is not UTF-8"
-NOT_UTF8 = "save it as UTF-8, for example with `iconv -f LATIN1 -t UTF-8`"
 _SIXTEEN = (b"\xff\xfe", b"\xfe\xff")
 """What texts of UTF-16 begin with."""
+NOT_UTF8 = "save it as UTF-8, for example with `iconv -f LATIN1 -t UTF-8`"
 _SIGNS = {
     b"\x1f\x8b": "data packed by gzip",
     b"(\xb5/\xfd": "data packed by zstd",
@@ -46,33 +45,33 @@ def refuse(message: str, cure: str) -> NoReturn:
     raise DataError.of("input", message, help=cure)
 
 
-def text_of(file: DataPlace, *, strict: bool = True) -> TextIO:
-    """A file of UTF-8 with or without a mark at its start, unpacked where it ends in `.gz`.
+@contextmanager
+def opened_text(file: DataPlace) -> Iterator[Any]:
+    """The bytes of a file of text, unpacked where its name ends in `.gz`, behind UTF-8's mark.
 
-    Args:
-        file: where it lies.
-        strict: whether to fail where it is not UTF-8; else `is_utf8` tells of a line.
+    Raises:
+        DataError: the file is of another kind, or in UTF-16 (code `input`).
     """
-    errors = "strict" if strict else "surrogateescape"
-    opened: Any = gzip.open if file.suffix == ".gz" else open
-    if isinstance(file, Remote):
-        content = file.open()
-        unpacked: Any = gzip.GzipFile(fileobj=content) if file.suffix == ".gz" else content
-        return io.TextIOWrapper(unpacked, "utf-8-sig", errors, "")
-    found: Any = opened(file, "rt", encoding="utf-8-sig", errors=errors, newline="")
-    return found  # type: ignore[no-any-return]
+    with file.open("rb") as raw, _unpacked(raw, file) as stream:
+        begin = stream.peek(4)[:4]
+        _refuse_other_kind(file, begin)
+        if begin[:2] in _SIXTEEN:
+            refuse(f"`{file}`, line 1 is not UTF-8", NOT_UTF8.replace("LATIN1", "UTF-16"))
+        if begin.startswith(BOM_UTF8):
+            stream.read(len(BOM_UTF8))
+        yield stream
 
 
-def is_utf8(line: str) -> bool:
-    """Whether a line of a text that was not read strictly is UTF-8."""
-    return line.isascii() or not any("\udc80" <= c <= "\udcff" for c in line)
+def _unpacked(raw: Any, file: DataPlace) -> Any:
+    return gzip.GzipFile(fileobj=raw) if file.suffix == ".gz" else nullcontext(raw)
 
 
-def refuse_not_utf8(file: DataPlace, line: int) -> NoReturn:
-    begin = _begin(file)
-    _refuse_other_kind(file, begin)
-    cure = NOT_UTF8.replace("LATIN1", "UTF-16") if begin[:2] in _SIXTEEN else NOT_UTF8
-    refuse(f"`{file}`, line {line} is not UTF-8", cure)
+def is_utf8(content: bytes) -> bool:
+    """Whether bytes are text in UTF-8."""
+    try:
+        return content.isascii() or bool(content.decode())
+    except UnicodeDecodeError:
+        return False
 
 
 def _begin(file: DataPlace) -> bytes:
@@ -114,16 +113,6 @@ def _unread_features(path: DataPlace, version: int | None) -> Sequence[str]:
     except (DeltaError, OSError):
         return ()
     return sorted({*(features or ())} - SUPPORTED_READER_FEATURES)
-
-
-def refuse_text(file: DataPlace, problem: Exception) -> NoReturn:
-    """Refuses a file of text; what is not UTF-8 is told by its line."""
-    if isinstance(problem, UnicodeDecodeError) or "UTF8" in str(problem):
-        with text_of(file, strict=False) as lines:
-            for number, line in enumerate(lines, 1):
-                if not is_utf8(line):
-                    refuse_not_utf8(file, number)
-    refuse_file(file, problem)
 
 
 def refuse_untyped(place: DataPlace, problem: Exception) -> NoReturn:
