@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 
-from hydro_core.files.csv_records import Records, as_one_block, records_of
+from hydro_core.files.csv_records import Records, parsed, records_of
 from hydro_core.files.kinds import ReadNames, among
 from hydro_core.files.plain import in_types_of, item_type, plain_table, plain_type
 from hydro_core.files.row_batch import ArrowRows, FileForm, Reject
@@ -32,7 +31,7 @@ _TIGHTEST_FIRST = (
     *(pa.null(), pa.int64(), pa.bool_(), pa.date32(), pa.time32("s")),
     *(pa.timestamp("s"), pa.timestamp("ns"), pa.float64(), pa.string()),
 )
-"""The types of columns of which none is declared: a column is of the first that all fields are of."""
+"""The types of columns of which none is declared: the first that all fields are of."""
 _ALSO: Mapping[pa.DataType, Collection[pa.DataType]] = {
     pa.null(): _TIGHTEST_FIRST,
     pa.int64(): (pa.float64(),),
@@ -94,8 +93,8 @@ def surveyed_csv(file: DataPlace, form: FileForm) -> pa.Schema:
             for place in _places(header, form.wanted):
                 if header[place] not in form.declared:
                     fit.setdefault(place, list(_TIGHTEST_FIRST))
-            _refuse_first(file, block, block.rows(dict.fromkeys(fit, pa.string()))[1])
-            block.narrow(fit)
+            if not block.narrow(fit):
+                _refuse_first(file, block, block.rows({})[1])
     except UNREADABLE as problem:
         refuse_file(file, problem)
     declared = {n: csv_type(n, t) for n, t in form.declared.items()}
@@ -139,40 +138,35 @@ class _Block:
             return table, {}
         return self._beside_rejects(table, ragged, misfits)
 
-    def narrow(self, fit: Mapping[int, list[pa.DataType]]) -> None:
-        """Takes those types of columns away that a field of the block is not of."""
+    def narrow(self, fit: Mapping[int, list[pa.DataType]]) -> bool:
+        """Takes the types of columns away that a field is not of; gives whether all are rows."""
+        ragged: list[Any] = []
+
+        def fits(types: _Types) -> bool:
+            try:
+                self._parsed(self.records.right(), types, ragged)
+            except pa.ArrowInvalid:
+                return False
+            return True
+
         untested = {place: types[:-1] for place, types in fit.items()}
         while asked := {place: types[0] for place, types in untested.items() if types}:
-            all_fit = self._fits(asked)
+            all_fit = fits(asked)
             for place, of in asked.items():
-                fits = all_fit or self._fits({place: of})
-                if not fits:
+                is_fit = all_fit or fits({place: of})
+                if not is_fit:
                     fit[place].remove(of)
-                known = (of, *(_ALSO.get(of, ()) if fits else ()))
+                known = (of, *(_ALSO.get(of, ()) if is_fit else ()))
                 untested[place] = [t for t in untested[place] if t not in known]
-
-    def _fits(self, types: _Types) -> bool:
-        try:
-            self._parsed(self.records.content, types, [])
-        except pa.ArrowInvalid:
-            return False
-        return True
+        return not (ragged or self.records.wrong)
 
     def _parsed(self, content: bytes, types: _Types, ragged: list[Any]) -> pa.Table:
         """Records as Arrow reads them, without those of another number of fields."""
         # Names may stand twice in a header, places do not; without any column, rows are counted.
         names = [str(place) for place in range(len(self.header))]
         read = dict(types) or {0: pa.string()}
-        table = pyarrow.csv.read_csv(
-            pa.BufferReader(content),
-            read_options=as_one_block(content, names),
-            parse_options=pyarrow.csv.ParseOptions(
-                newlines_in_values=True,
-                invalid_row_handler=lambda row: ragged.append(row) or "skip",
-            ),
-            convert_options=_options({names[place]: of for place, of in read.items()}),
-        )
-        return table.rename_columns([self.header[place] for place in read])
+        table = parsed(content, names, {names[n]: of for n, of in read.items()}, ragged)
+        return table.rename_columns([self.header[n] for n in read])
 
     def _beside_rejects(
         self, table: pa.Table, ragged: list[Any], misfits: list[tuple[int, Reject]]
@@ -181,7 +175,9 @@ class _Block:
         rejects, count = dict(self.records.wrong), len(self.records)
         right = [n for n in range(count) if n not in rejects]
         for row in ragged:
-            problem = f"has {row.actual_columns} fields, and the file's first line {len(self.header)}"
+            problem = (
+                f"has {row.actual_columns} fields, and the file's first line {len(self.header)}"
+            )
             rejects[right[row.number - 1]] = Reject(problem, _RAGGED)
         rows = [n for n in range(count) if n not in rejects]
         places: Any = np.full(count, -1)
@@ -196,18 +192,6 @@ def _misfit(column: str, value: str, of: pa.DataType) -> Reject:
     return Reject(f"{describe(value)} is not of type {item_type(of)}", _MISFIT, column)
 
 
-def _options(types: Mapping[str, pa.DataType]) -> pyarrow.csv.ConvertOptions:
-    """How the fields are read; an empty field is null, a quoted one an empty text."""
-    return pyarrow.csv.ConvertOptions(
-        column_types=dict(types),
-        null_values=[""],
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
-        # Nothing is read in vain: what nobody wants may be of any kind.
-        include_columns=list(types),
-    )
-
-
 def _typed(texts: Any, of: pa.DataType) -> tuple[Any, list[int]]:
     """Fields as values of a type, as Arrow converts those of a file, and those that are none."""
     if pa.types.is_string(of):
@@ -215,13 +199,7 @@ def _typed(texts: Any, of: pa.DataType) -> tuple[Any, list[int]]:
     fields = ("" if t is None else '"' + t.replace('"', '""') + '"' for t in texts.to_pylist())
     content = "".join(f"{field},\n" for field in fields).encode()
     try:
-        found = pyarrow.csv.read_csv(
-            pa.BufferReader(content),
-            read_options=as_one_block(content, ["x", "end"]),
-            parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
-            convert_options=_options({"x": of}),
-        )
-        return found.column("x").combine_chunks(), []
+        return parsed(content, ["x", "end"], {"x": of}).column("x").combine_chunks(), []
     except pa.ArrowInvalid:
         if len(texts) == 1:
             nothing: Any = pa.array([None], of)

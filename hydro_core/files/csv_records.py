@@ -10,11 +10,12 @@ The law: the records of a file do not depend on how it is cut into blocks.
 
 from __future__ import annotations
 
+import io
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -38,18 +39,13 @@ _RECORD = re.compile(rb"%b(?:,%b)*+(?:\r\n|\r|\n)" % (_FIELD, _FIELD))
 """A record with its line end; its groups match where text stands behind a closing quote."""
 _BEFORE_OPEN = re.compile(rb"(?:%b,)*+" % _FIELD)
 """What stands before the field that a record breaks off in."""
+_ALL = re.compile(rb"(?s).+")
 _CURE = "mend the line; a quote within a quoted field is written twice"
+_BEHIND = Reject("has text behind a closing quote", _CURE)
 _QUOTE, _LF, _CR, _COMMA = b'"\n\r,'
 
-Offsets = npt.NDArray[np.int64]
-
-
-class _Bounds(NamedTuple):
-    """Where records begin and end, and the lines in which they begin; blank lines are none."""
-
-    begins: Offsets
-    ends: Offsets
-    lines: Offsets
+_EDGES = np.isin(np.arange(256), (_COMMA, _LF, _CR, _QUOTE))
+"""The bytes beside the quotes of a quoted field, by number."""
 
 
 @dataclass(frozen=True)
@@ -59,48 +55,41 @@ class Records:
     content: bytes
     line: int
     """The line in which the block begins."""
+    is_regular: bool = True
+    """Whether quotes are known to stand only where fields begin and end, or twice."""
     is_closed: bool = True
 
     @cached_property
-    def wrong(self) -> dict[int, Reject]:
-        """The records that are none, by their places, and why."""
+    def _each(self) -> list[tuple[int, re.Match[bytes]]]:
+        """The records and the lines in which they begin; blank lines are none."""
+        line, found = self.line, []
+        for record in _records(self.content) if self.is_closed else _ALL.finditer(self.content):
+            if record.group() not in (b"\n", b"\r", b"\r\n"):
+                found.append((line, record))
+            line += _lines_in(record.group())
+        return found
+
+    @cached_property
+    def wrong(self) -> Mapping[int, Reject]:
+        """The records that are none, by their places."""
         if not self.is_closed:
             return {0: self._open()}
         found = dict[int, Reject]()
-        if _outer_quotes(self.content) is None:
-            records = (_RECORD.match(self.content, at) for at in self.bounds.begins.tolist())
-            behind = Reject("has text behind a closing quote", _CURE)
-            found = {n: behind for n, one in enumerate(records) if one and one.lastindex}
+        if not self.is_regular:
+            found = {n: _BEHIND for n, (_, one) in enumerate(self._each) if one.lastindex}
         if not is_utf8(self.content):
             found |= {n: NOT_UTF8 for n in range(len(self)) if not is_utf8(self.record(n))}
         return found
 
-    @cached_property
-    def bounds(self) -> _Bounds:
-        """Where the records are."""
-        if not self.is_closed:
-            return _Bounds(*(np.array([n]) for n in (0, len(self.content), self.line)))
-        line_ends = _line_ends(self.content)
-        quotes = _outer_quotes(self.content)
-        if quotes is None:
-            ends = np.fromiter((one.end() for one in _records(self.content)), np.int64)
-        else:
-            ends = line_ends[np.searchsorted(quotes, line_ends) % 2 == 0]
-        begins = np.concatenate([[0], ends])[: len(ends)]
-        first = np.frombuffer(self.content, np.uint8)[begins]
-        begins, ends = (of[(first != _CR) & (first != _LF)] for of in (begins, ends))
-        lines = self.line + np.searchsorted(line_ends, begins, side="right")
-        return _Bounds(begins, ends, lines)
-
     def __len__(self) -> int:
-        return len(self.bounds.begins)
+        return len(self._each)
+
+    def __getitem__(self, place: int) -> TextLine:
+        return TextLine.of(self._each[place][0], self.record(place))
 
     def record(self, place: int) -> bytes:
         """The bytes of a record, with its line end."""
-        return self.content[self.bounds.begins[place] : self.bounds.ends[place]]
-
-    def __getitem__(self, place: int) -> TextLine:
-        return TextLine.of(int(self.bounds.lines[place]), self.record(place))
+        return self._each[place][1].group()
 
     def right(self) -> bytes:
         """The content without the records that are none."""
@@ -108,13 +97,19 @@ class Records:
             return self.content
         return b"".join(self.record(n) for n in range(len(self)) if n not in self.wrong)
 
+    def behind(self, place: int) -> Records:
+        """The block behind a record."""
+        line, record = self._each[place]
+        rest = self.content[record.end() :]
+        return Records(rest, line + _lines_in(record.group()), self.is_regular)
+
     def _open(self) -> Reject:
         before: Any = _BEFORE_OPEN.match(self.content)
         line = self.line + _lines_in(before.group())
         return Reject(f"has a quote, opened in line {line}, that is never closed", _CURE)
 
 
-def records_of(file: DataPlace) -> Iterator[tuple[list[str], Records]]:
+def records_of(file: DataPlace) -> Generator[tuple[list[str], Records]]:
     """The records of a file, block by block, each beside the names of the columns; once at least.
 
     Raises:
@@ -126,21 +121,51 @@ def records_of(file: DataPlace) -> Iterator[tuple[list[str], Records]]:
         raise ValueProblem("Empty CSV file")
     if 0 in first.wrong:
         first.wrong[0].refuse(file, first[0].number)
-    content = first.record(0)
-    options = pyarrow.csv.ParseOptions(newlines_in_values=True)
-    header = pyarrow.csv.read_csv(
-        pa.BufferReader(content), read_options=as_one_block(content), parse_options=options
-    ).column_names
-    end = int(first.bounds.ends[0])
-    yield header, Records(first.content[end:], first.line + _lines_in(first.content[:end]))
+    header = parsed(first.record(0)).column_names
+    yield header, first.behind(0)
     for records in blocks:
         yield header, records
 
 
-def as_one_block(content: bytes, names: list[str] | None = None) -> pyarrow.csv.ReadOptions:
-    """How Arrow reads a text whole; one thread knows the numbers of rows."""
-    size = len(content) + 1
-    return pyarrow.csv.ReadOptions(use_threads=False, block_size=size, column_names=names)
+def parsed(
+    content: bytes,
+    names: Sequence[str] = (),
+    types: Mapping[str, pa.DataType] | None = None,
+    ragged: list[Any] | None = None,
+) -> pa.Table:
+    """Records as columns; an empty field is null, a quoted one an empty text.
+
+    Args:
+        content: the records, whole.
+        names: those of the columns; none where the first record has them.
+        types: the columns that are read, and as what.
+        ragged: takes the records of another number of fields, which are left out.
+    """
+
+    def skipped(row: Any) -> Literal["skip"]:
+        if ragged is not None:
+            ragged.append(row)
+        return "skip"
+
+    content = content or b"\n"  # Arrow refuses a text without any line
+    return pyarrow.csv.read_csv(
+        io.BytesIO(content),
+        # One thread knows the numbers of rows, one block has no end to trip over.
+        read_options=pyarrow.csv.ReadOptions(
+            use_threads=False, block_size=len(content) + 1, column_names=list(names)
+        ),
+        parse_options=pyarrow.csv.ParseOptions(
+            newlines_in_values=b'"' in content, invalid_row_handler=skipped
+        ),
+        convert_options=pyarrow.csv.ConvertOptions(
+            column_types=dict(types or {}),
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+            # Nothing is read in vain: what nobody wants may be of any kind.
+            include_columns=list(types or ()),
+        ),
+    )
 
 
 def _blocks(file: DataPlace) -> Iterator[Records]:
@@ -150,9 +175,10 @@ def _blocks(file: DataPlace) -> Iterator[Records]:
             is_last = len(content) - len(tail) < size
             if is_last and content[-1] not in (_CR, _LF):
                 content += b"\n"
-            end = _end_of_records(content, is_last=is_last)
+            quotes = _outer_quotes(content)
+            end = _end_of_records(content, quotes, is_last=is_last)
             if end:
-                block = Records(content[:end], line)
+                block = Records(content[:end], line, quotes is not None)
                 line += _lines_in(block.content)
                 yield block
             tail = content[end:]
@@ -161,7 +187,9 @@ def _blocks(file: DataPlace) -> Iterator[Records]:
                     yield Records(tail, line, is_closed=False)
                 return
             if len(tail) > LONGEST:
-                Reject(f"begins a row of more than {LONGEST // MEBIBYTE} MiB", _CURE).refuse(file, line)
+                Reject(f"begins a row of more than {LONGEST // MEBIBYTE} MiB", _CURE).refuse(
+                    file, line
+                )
             # A record that is longer than a block is looked at again as often as it doubles.
             size = max(BLOCK, len(tail))
 
@@ -174,10 +202,9 @@ def _read(stream: IO[bytes], size: int) -> bytes:
     return found
 
 
-def _end_of_records(content: bytes, *, is_last: bool) -> int:
+def _end_of_records(content: bytes, quotes: Quotes | None, *, is_last: bool) -> int:
     """Where the last whole record ends; a CR at the end may be one half of a line end."""
     limit = len(content) - (not is_last and content[-1] == _CR)
-    quotes = _outer_quotes(content)
     if quotes is None:
         return max((one.end() for one in _records(content) if one.end() <= limit), default=0)
     for n in range(len(quotes) // 2, -1, -1):
@@ -197,33 +224,27 @@ def _records(content: bytes) -> Iterator[re.Match[bytes]]:
         at = one.end()
 
 
-def _outer_quotes(content: bytes) -> Offsets | None:
+Quotes = npt.NDArray[np.int64]
+
+
+def _outer_quotes(content: bytes) -> Quotes | None:
     """The quotes of a text in turn opening and closing, a doubled one closing and opening; None:
     some stand elsewhere than where a field begins or ends.
     """
     if b'"' not in content:
         return np.empty(0, np.int64)
-    text = np.frombuffer(b"\n" + content + b"\n", np.uint8)
-    found = np.flatnonzero(text == _QUOTE)
-    opens, closes = found[::2], found[1::2]
-    edges = (_COMMA, _LF, _CR, _QUOTE)
-    before, behind = text[opens - 1], text[closes + 1]
-    if not (np.isin(before, edges).all() and np.isin(behind, edges).all()):
+    text = np.frombuffer(b"\n%b\n" % content, np.uint8)
+    quotes = np.flatnonzero(text == _QUOTE)
+    opens, closes = quotes[::2], quotes[1::2]
+    before = text[opens - 1]
+    # A quote before an opening one is that which closed just now.
+    doubled = before[1:] == _QUOTE
+    if before[0] == _QUOTE or (doubled & (opens[1:] - 1 != closes[: len(opens) - 1])).any():
         return None
-    # A quote beside an opening one is that which closed just before, never another text's.
-    doubled = np.flatnonzero(before == _QUOTE)
-    if len(doubled) and (doubled[0] == 0 or (closes[doubled - 1] != opens[doubled] - 1).any()):
-        return None
-    return found - 1
+    is_regular = _EDGES[before].all() and _EDGES[text[closes + 1]].all()
+    return quotes - 1 if is_regular else None
 
 
 def _lines_in(content: bytes) -> int:
+    """The line ends in a text: LF, CR LF or CR."""
     return content.count(b"\n") + content.count(b"\r") - content.count(b"\r\n")
-
-
-def _line_ends(content: bytes) -> Offsets:
-    """Where lines end, behind LF, CR LF or CR."""
-    text = np.frombuffer(content + b"\0", np.uint8)
-    ends = (text == _LF) | (text == _CR)
-    ends[:-1] &= ~((text[:-1] == _CR) & (text[1:] == _LF))
-    return np.flatnonzero(ends) + 1

@@ -6,10 +6,11 @@ Either way a `Found` says what the columns are before any row is read.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from itertools import chain
+from itertools import combinations
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -201,7 +202,8 @@ def _parquet(files: Sequence[DataPlace], form: FileForm) -> FileSet:
         if not found or stored is not found[-1]:
             found.append(stored)
             first.append(file)
-    schema = _common_schema(form.base, [stored.wanted for stored in found], form.declared)
+    own_columns = list(zip(first, (stored.wanted for stored in found), strict=True))
+    schema = _common_schema(own_columns, form.declared)
     rows, is_plain = None, False
     # Arrow reads of a file what a folder names, too, if the file has it.
     twice = any(
@@ -282,23 +284,37 @@ def _stored(file: DataPlace, form: FileForm, named: _Named, before: Sequence[_St
 
 
 def _common_schema(
-    path: DataPlace, schemas: list[pa.Schema], declared: Declared = MappingProxyType({})
+    each: Sequence[tuple[DataPlace, pa.Schema]], declared: Declared = MappingProxyType({})
 ) -> pa.Schema:
     """The columns of several files, in the types that hold what is in all of them; a column that
     is declared has that type where files differ, and each is read as it is.
     """
-    if len(schemas) > 1:
-        types: dict[str, set[pa.DataType]] = {}
-        for column in chain(*schemas):
-            types.setdefault(column.name, set()).add(column.type)
-        same = {n: arrow_type(of) for n, of in declared.items() if len(types.get(n, ())) > 1}
-        schemas = [
-            pa.schema([(c.name, same.get(c.name, c.type)) for c in schema]) for schema in schemas
-        ]
+    first: dict[tuple[str, pa.DataType], DataPlace] = {}
+    for file, schema in each:
+        for column in schema:
+            first.setdefault((column.name, column.type), file)
+    count = Counter(name for name, _ in first)
+    same = {name: arrow_type(of) for name, of in declared.items() if count[name] > 1}
+    schemas = [
+        pa.schema([(c.name, same.get(c.name, c.type)) for c in schema]) for _, schema in each
+    ]
     try:
         return pa.unify_schemas(schemas, promote_options="permissive")
     except pa.ArrowException as problem:
-        refuse(f"the files of `{path}` have columns of different types: {problem}", UNFIT)
+        for one, other in combinations(first, 2):
+            is_same = one[0] in same or _have_common_type(one[1], other[1])
+            if one[0] == other[0] and not is_same:
+                places = [f"{of} in `{first[name, of]}`" for name, of in (one, other)]
+                refuse(f"the column `{one[0]}` is {' and '.join(places)}", UNFIT)
+        refuse(f"the columns of the files do not agree: {problem}", UNFIT)
+
+
+def _have_common_type(one: pa.DataType, other: pa.DataType) -> bool:
+    try:
+        schemas = [pa.schema([("x", of)]) for of in (one, other)]
+        return bool(pa.unify_schemas(schemas, promote_options="permissive"))
+    except pa.ArrowException:
+        return False
 
 
 def _item_types(place: DataPlace, columns: pa.Schema) -> Mapping[str, ItemType]:
@@ -340,7 +356,7 @@ def _csv(survey: Survey, files: Sequence[DataPlace], form: FileForm) -> FileSet:
         schema = pa.schema(list((typed | texts).items()))
     else:
         schemas = list(survey(partial(surveyed_csv, form=form), files))
-        schema = _common_schema(files[0].parent, schemas)
+        schema = _common_schema(list(zip(files, schemas, strict=True)))
     types = {field.name: item_type(field.type) for field in schema}
     lacking = first_lacking(form.declared, zip(files, headers, strict=True))
     return FileSet(files, replace(form, schema=schema), names, types, lacking=lacking)

@@ -57,8 +57,9 @@ class TolerantRows:
         return f"{self.file.name}, {at}"
 
     def _text(self, row: int) -> str:
-        lines = self.piece.lines
-        return self.piece.text(row) if lines is None else lines[row].text
+        if self.piece.lines is None:
+            return self.piece.text(row)
+        return self.piece.lines[row].text
 
 
 def whole_number(value: Any) -> Any:

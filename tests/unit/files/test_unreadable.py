@@ -57,7 +57,11 @@ BAD = {
     "latin.csv.gz": (gzip.compress(TABLE.encode("latin-1")), "line 3 is not UTF-8", UTF8),
     "cut.csv.gz": (_packed(TABLE)[:-20], "cannot be read: ", AGAIN),
     "none.csv.gz": (TABLE.encode(), "cannot be read: ", AGAIN),
-    "ragged.csv": (b"name,n\nann,1\nbob\n", "line 3 has 1 fields, and the file's first line 2", "mend"),
+    "ragged.csv": (
+        b"name,n\nann,1\nbob\n",
+        "line 3 has 1 fields, and the file's first line 2",
+        "mend",
+    ),
     "empty.csv": (b"", "cannot be read: Empty CSV file", AGAIN),
     "cut.parquet": (_parquet()[:-20], "cannot be read: ", AGAIN),
     "torn.parquet": (b"PAR1" + b"\0" * 200 + b"PAR1", "cannot be read: ", AGAIN),

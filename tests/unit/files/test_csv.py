@@ -1,0 +1,171 @@
+"""CSV: its records do not depend on blocks, and each row that is none says where it is, and why."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from hydro_core.errors import DataError
+from hydro_core.files import csv_records
+from hydro_core.files.csv_records import records_of
+from hydro_core.files.inputs import InputFile
+from hydro_core.files.places import find
+from hydro_core.files.reading import read
+from hydro_core.files.scan import Scan
+from hydro_core.types.arrow import from_arrow
+from hydro_core.types.columns import declared_columns
+from hydro_core.types.ddl import parse_ddl
+from hydro_core.types.item import ItemType
+from hydro_core.types.quarantine import PLACE, REASON, widened
+from tests.support.csv_cases import CASES, REFUSED, CsvCase
+
+ITEM = parse_ddl("k long, v string")
+
+
+def rows_of(path: Path, item: ItemType = ITEM) -> list[dict[str, Any]]:
+    file = InputFile("in", str(path))
+    fileset = find(file, declared_columns(item) or {})
+    found = read(Scan(file, fileset, item), fileset.files)
+    return [dict(row) for row in from_arrow(found.items, item)]
+
+
+def written(folder: Path, case: CsvCase) -> Path:
+    (folder / case.name).write_bytes(case.content)
+    return folder / case.name
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_rows_and_rejects(tmp_path: Path, name: str) -> None:
+    case = CASES[name]
+    found = rows_of(written(tmp_path, case), widened(ITEM))
+    assert [(row["k"], row["v"]) for row in found if row[REASON] is None] == case.rows
+    assert [(row[PLACE], row[REASON]) for row in found if row[REASON]] == [
+        (f"{case.name}, line {line}", reason) for line, reason in case.rejects
+    ]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_who_reads_strictly_refuses_the_first_reject(tmp_path: Path, name: str) -> None:
+    case = CASES[name]
+    path = written(tmp_path, case)
+    if not case.rejects:
+        assert [(row["k"], row["v"]) for row in rows_of(path)] == case.rows
+        return
+    line, reason = case.rejects[0]
+    with pytest.raises(DataError) as caught:
+        rows_of(path)
+    message = caught.value.diagnostics[0].message
+    assert f"`{path}`, line {line}" in message
+    assert reason.removeprefix("it ") in message
+
+
+@pytest.mark.parametrize("item", [ITEM, widened(ITEM)], ids=["strict", "tolerant"])
+@pytest.mark.parametrize("name", REFUSED)
+def test_files_that_are_none(tmp_path: Path, name: str, item: ItemType) -> None:
+    content, message = REFUSED[name]
+    (tmp_path / "a.csv").write_bytes(content)
+    with pytest.raises(DataError) as caught:
+        rows_of(tmp_path / "a.csv", item)
+    assert message in caught.value.diagnostics[0].message
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_python_writes_is_read_back(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Random tables with random quoting and line ends, at random sizes of blocks."""
+    random = Random(seed)
+    monkeypatch.setattr(csv_records, "BLOCK", random.choice([1, 2, 3, 7, 64, 1000]))
+    pieces = ["a", '"', '""', ",", "\r", "\n", "\r\n", " ", "é", "\u2028", "x" * 9]
+    table = [
+        (n, "".join(random.choices(pieces, k=random.randrange(6))))
+        for n in range(random.randrange(40))
+    ]
+    text = io.StringIO()
+    quoting = random.choice([csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC])
+    out = csv.writer(text, quoting=quoting, lineterminator=random.choice(["\n", "\r\n", "\r"]))
+    out.writerows([("k", "v"), *table])
+    (tmp_path / "a.csv").write_bytes(text.getvalue().encode())
+    assert [(row["k"], row["v"]) for row in rows_of(tmp_path / "a.csv")] == table
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_records_do_not_depend_on_blocks(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Any text at all, well formed or not, is cut into the same records, which say the same."""
+    random = Random(seed)
+    pieces = [b"a", b'"', b'"', b",", b"\r", b"\n", b'"\r\n', b"\xff"]
+    content = b"k,v\n" + b"".join(random.choices(pieces, k=random.randrange(80)))
+    (tmp_path / "a.csv").write_bytes(content)
+    found = set()
+    for block in (1, 2, 3, 5, 16, 1 << 20):
+        monkeypatch.setattr(csv_records, "BLOCK", block)
+        whole = [
+            (one[n], one.wrong.get(n))
+            for _, one in records_of(tmp_path / "a.csv")
+            for n in range(len(one))
+        ]
+        found.add(tuple(whole))
+    assert len(found) == 1
+
+
+def test_a_row_that_takes_too_much_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csv_records, "BLOCK", 10)
+    monkeypatch.setattr(csv_records, "LONGEST", 100)
+    (tmp_path / "a.csv").write_bytes(b'k,v\n1,a\n2,"' + b"3,c\n" * 100 + b'"\n')
+    for item in (ITEM, widened(ITEM)):
+        with pytest.raises(DataError, match="line 3 begins a row of more than"):
+            rows_of(tmp_path / "a.csv", item)
+
+
+@pytest.mark.parametrize(
+    ("fields", "type_"),
+    [
+        (["1", "", "-2"], "long"),
+        (["1", "2.5"], "double"),
+        (["1", "true"], "boolean"),
+        (["5", "true"], "string"),
+        (["2026-01-01", ""], "date"),
+        (["2026-01-01", "2026-01-01 10:00:00"], "timestamp_ntz"),
+        (["2026-01-01", "2026-01-01 10:00:00.123456789"], "timestamp_ntz"),
+        (["9999-01-01", "2026-01-01 10:00:00.123456789"], "string"),
+        (["2026-01-01", "x"], "string"),
+        (["007"], "long"),
+        (['""', ""], "string"),
+        (["", ""], "unknown"),
+    ],
+)
+@pytest.mark.parametrize("far", [0, 1200])
+def test_the_type_of_a_column_is_one_that_all_fields_are_of(
+    tmp_path: Path, fields: list[str], type_: str, far: int
+) -> None:
+    """Also where they are in different blocks, in any order."""
+    for order in (fields, fields[::-1]):
+        text = (
+            f"v,w\n{order[0]},1\n"
+            + f"{order[-1]},{'9' * 1000}\n" * far
+            + "".join(f"{f},1\n" for f in order)
+        )
+        (tmp_path / "a.csv").write_text(text)
+        found = find(InputFile("in", str(tmp_path / "a.csv")), {}).types or {}
+        assert str(found["v"]) == type_
+
+
+def test_files_whose_types_differ_are_named(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("k,v\n1,2026-01-01\n")
+    (tmp_path / "b.csv").write_text("k,v\n2,2026-01-02\n")
+    (tmp_path / "c.csv").write_text("k,v\n3,soon\n")
+    with pytest.raises(DataError) as caught:
+        find(InputFile("in", str(tmp_path)), {})
+    message = caught.value.diagnostics[0].message
+    assert "a.csv" in message
+    assert "c.csv" in message
+    assert "`v`" in message
