@@ -113,7 +113,7 @@ def read_ticks_file(path: Path) -> Mapping[str, Any]:
 
 def run_batch(path: Path, options: Options) -> int:
     """Runs the jobs of a file; each is answered on a line of its own, as soon as it is done."""
-    for number, line in enumerate(_read_text(path).splitlines(), 1):
+    for number, line in enumerate(_read_text(path).split("\n"), 1):
         if line.strip():
             output.print_json(_answer(line, f"{path}, line {number}", path.parent, options))
     return 0

@@ -14,7 +14,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hydro_core.functions.allowed import BUILTINS
-from hydro_core.functions.from_tree import ATTRIBUTE, FORMATTED, LateCall, called, evaluated
+from hydro_core.functions.from_tree import (
+    ATTRIBUTE,
+    FORMATTED,
+    LateCall,
+    bounded,
+    called,
+    evaluated,
+)
 from hydro_core.functions.python_text import copied
 from hydro_core.functions.reading.check import check_expression
 
@@ -43,11 +50,15 @@ def compiled(node: ast.expr, bindings: Mapping[str, Any]) -> Any:
 
 
 class _Guarded(ast.NodeTransformer):
-    """Attributes are read, and the values of f-strings formatted, by a guard."""
+    """Attributes are read, values of f-strings formatted, and large results bounded, by guards."""
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         self.generic_visit(node)
         return called(ast.Name(ATTRIBUTE, ast.Load()), node.value, ast.Constant(node.attr))
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        return ast.copy_location(bounded(node), node)
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.expr:
         self.generic_visit(node)

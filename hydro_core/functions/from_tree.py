@@ -17,7 +17,7 @@ from hydro_core.errors import Span
 from hydro_core.functions.allowed import attribute
 from hydro_core.functions.fn import Algebra, Fn
 from hydro_core.functions.fold import Fold, children, nodes
-from hydro_core.functions.library.operators import SYNTAX, formatted
+from hydro_core.functions.library.operators import GROWING, SYNTAX, formatted
 from hydro_core.functions.library.registry import OPERATIONS, operation
 from hydro_core.functions.python_text import python_text
 from hydro_core.functions.tree import Bind, Const, Expr, IfElse, Make, Op, Param, Part, Spread
@@ -219,7 +219,8 @@ class Syntax(Fold[None, ast.expr]):
             case "unary":
                 return ast.UnaryOp(op=syntax, operand=parts[0])
             case "binary":
-                return ast.BinOp(left=parts[0], op=syntax, right=parts[1])
+                found = ast.BinOp(left=parts[0], op=syntax, right=parts[1])
+                return bounded(found) if self.shown is None else found
             case "comparison":
                 ops: list[Any] = [SYNTAX[op]() for op in node.name.split(",")]
                 return ast.Compare(left=parts[0], ops=ops, comparators=parts[1:])
@@ -312,5 +313,18 @@ def called(function: ast.expr, *arguments: ast.expr) -> ast.Call:
 
 
 _SCOPE = {f" {name}": entry.function for name, entry in OPERATIONS.items()}
-GUARDS: Mapping[str, Any] = {ATTRIBUTE: attribute, FORMATTED: formatted}
-"""By what attributes are read, and the values of f-strings formatted."""
+_GROWING = {SYNTAX[name]: f" bounded {name}" for name in GROWING}
+
+
+def bounded(node: ast.BinOp) -> ast.expr:
+    """An operation of two operands as it runs, with a bound for what it may make."""
+    name = _GROWING.get(type(node.op))
+    return node if name is None else called(ast.Name(name, ast.Load()), node.left, node.right)
+
+
+GUARDS: Mapping[str, Any] = {
+    ATTRIBUTE: attribute,
+    FORMATTED: formatted,
+    **{f" bounded {name}": guard for name, guard in GROWING.items()},
+}
+"""By what attributes are read, values of f-strings formatted, and large results bounded."""

@@ -44,7 +44,7 @@ class Comments:
                 except SyntaxError:
                     return ""
                 return " ".join(said.partition("\n\n")[0].split())
-            lines = dropwhile(lambda line: not line.strip(), text.splitlines())
+            lines = dropwhile(lambda line: not line.strip(), text.split("\n"))
             return _joined(takewhile(_is_comment, lines))
         return ""
 

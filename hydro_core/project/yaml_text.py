@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import os
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,6 +91,7 @@ class Document:
         self.file = file
         self.problems: list[Diagnostic] = []
         self._lines: list[str] = []
+        self._starts: list[int] = [0]
 
     def read(self) -> YamlValue:
         """What the file holds.
@@ -98,15 +100,16 @@ class Document:
             ProgramError: it cannot be read, or is no YAML.
         """
         text = self._text()
-        self._lines = text.splitlines()
+        self._starts = [0, *(n + 1 for n, char in enumerate(text) if char == "\n")]
+        self._lines = text.split("\n")
         try:
             node = yaml.compose(text, Loader=yaml.SafeLoader)
             if node is not None:
                 _refuse_many(node)
-            value = YamlValue({}, self._span(0, 0, 1)) if node is None else self._value(node)
+            value = YamlValue({}, self._span(0, 0)) if node is None else self._value(node)
         except yaml.MarkedYAMLError as problem:
             mark = problem.problem_mark or problem.context_mark
-            span = self._span(mark.line, mark.column, mark.column + 1) if mark else None
+            span = self._span(*self._place(mark)) if mark else None
             message = f"this is no YAML: {problem.problem or problem.context}"
             raise ProgramError.of("config", message, span, help=_YAML) from None
         except yaml.YAMLError as problem:
@@ -217,12 +220,18 @@ class Document:
             yield name, YamlValue(self._value(inner).of, self._of(key))
 
     def _of(self, node: yaml.Node) -> Span:
-        start, end = node.start_mark, node.end_mark
-        last = end.column if end.line == start.line else len(self._lines[start.line])
-        return self._span(start.line, start.column, max(last, start.column + 1))
+        line, column = self._place(node.start_mark)
+        end_line, last = self._place(node.end_mark)
+        return self._span(line, column, last if end_line == line else len(self._lines[line]))
 
-    def _span(self, line: int, column: int, last: int) -> Span:
-        text = self._lines[line] if line < len(self._lines) else ""
+    def _place(self, mark: yaml.Mark) -> tuple[int, int]:
+        """Line and column from 0 on: YAML's own end at separators of Unicode, too."""
+        line = bisect_right(self._starts, mark.index) - 1
+        return line, mark.index - self._starts[line]
+
+    def _span(self, line: int, column: int, last: int = 0) -> Span:
+        text = self._lines[line].removesuffix("\r")
+        last = max(last, column + 1)
         return Span(str(self.file), line + 1, column + 1, line + 1, last + 1, text)
 
 

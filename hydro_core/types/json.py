@@ -54,15 +54,32 @@ _NO_NUMBERS = {text: float(text) for text in ("NaN", "Infinity", "-Infinity")}
 _MOMENTS = ("date", "timestamp", "timestamp_ntz")
 
 
+class JsonNumber(float):
+    """A number of JSON with a point or an exponent: a double that knows how it is written."""
+
+    __slots__ = ("text",)
+    text: str
+
+    def __new__(cls, text: str) -> JsonNumber:
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+    def __repr__(self) -> str:
+        return self.text
+
+
 def parse_json(text: str) -> Any:
     """The JSON value that a text is; `ValueProblem` if it is none, or nests deeper than any item.
+
+    Its numbers keep their digits until a type is known: a decimal takes all of them.
 
     >>> parse_json("[" * 100_000)
     Traceback (most recent call last):
     hydro_core.types.containers.ValueProblem: it nests too deep: no item has so many levels
     """
     try:
-        return json.loads(text)
+        return json.loads(text, parse_float=JsonNumber)
     except RecursionError:
         raise _too_deep() from None
     except json.JSONDecodeError as problem:
@@ -79,6 +96,8 @@ def from_json(value: Any, to: ItemType) -> Any:
     >>> from_json({"at": "2024-01-01"}, parse_ddl("at date, price decimal(4,2)"))
     {'at': datetime.date(2024, 1, 1), 'price': None}
     """
+    if isinstance(value, JsonNumber) and not isinstance(to, Decimal):
+        value = float(value)
     match value, to:
         case None, _:
             return None
@@ -134,20 +153,26 @@ def json_text(value: Any, *, compact: bool = False) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=separators)
     except ValueError:
-        written = _written(value)
-        return json.dumps(written, ensure_ascii=False, allow_nan=False, separators=separators)
+        return as_written(value, compact=compact)
 
 
-def _written(value: Any) -> Any:
+def as_written(value: Any, *, compact: bool = False) -> str:
+    """The same, with the numbers of `parse_json` as they are written."""
+    comma, colon = (",", ":") if compact else (", ", ": ")
     match value:
+        case JsonNumber():
+            return value.text
         case float() if not math.isfinite(value):
-            return _text_of(value)
+            return f'"{_text_of(value)}"'
         case dict():
-            return {name: _written(x) for name, x in value.items()}
+            each = (
+                f"{json_text(n)}{colon}{as_written(x, compact=compact)}" for n, x in value.items()
+            )
+            return "{" + comma.join(each) + "}"
         case list() | tuple():
-            return [_written(x) for x in value]
+            return f"[{comma.join(as_written(x, compact=compact) for x in value)}]"
         case _:
-            return value
+            return json.dumps(value, ensure_ascii=False)
 
 
 def _text_of(value: float) -> str:
@@ -221,20 +246,18 @@ def _too_deep() -> ValueProblem:
     return ValueProblem("it nests too deep: no item has so many levels")
 
 
-def _no_decimal(value: Any) -> ValueProblem:
-    return ValueProblem(f"{describe(value)} is not a decimal number such as '2.50'")
-
-
 def _read_decimal(value: Any, to: Decimal) -> DecimalValue:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise unfit(value, to)
+    text = value.text if isinstance(value, JsonNumber) else value
+    shown = text if isinstance(value, JsonNumber) else describe(value)
     try:
-        number = DecimalValue(value if isinstance(value, str) else repr(value))
+        number = DecimalValue(text if isinstance(text, str) else repr(text))
+        if not number.is_finite():
+            raise InvalidOperation
     except InvalidOperation:
-        raise _no_decimal(value) from None
-    if not number.is_finite():
-        raise _no_decimal(value)
+        raise ValueProblem(f"{shown} is not a decimal number such as '2.50'") from None
     exact: DecimalValue = conform(number, to)
     if exact != number:
-        raise ValueProblem(f"{describe(value)} has more digits after the point than {to}")
+        raise ValueProblem(f"{shown} has more digits after the point than {to}")
     return exact

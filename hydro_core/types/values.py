@@ -339,9 +339,12 @@ def _float(item: Any) -> float:
 def _decimal(item: Any, to: DecimalType) -> Decimal:
     if isinstance(item, bool) or not isinstance(item, int | Decimal):
         raise unfit(item, to)
-    with localcontext(prec=100, rounding=ROUND_HALF_EVEN):
-        value = Decimal(item).quantize(Decimal(1).scaleb(-to.scale))
-    if value.adjusted() - (-to.scale) + 1 > to.precision and value:
+    value, whole = Decimal(item), to.precision - to.scale
+    # A large exponent has no room in the context: it is refused before it is rounded.
+    if not value or not value.is_finite() or value.adjusted() < whole:
+        with localcontext(prec=100, rounding=ROUND_HALF_EVEN):
+            value = value.quantize(Decimal(1).scaleb(-to.scale))
+    if value and value.adjusted() >= whole:
         raise ValueProblem(f"{describe(item)} has more digits than {to}")
     return _unsigned_zero(value)
 

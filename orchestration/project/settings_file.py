@@ -169,7 +169,7 @@ def _place(file: Path, text: str, table: str, key: str | None) -> Span:
     inside, line = key is None, 1
     begin = re.compile(rf"\s*(\[\s*)?[\"']?{re.escape(table)}\b")
     named = re.compile(rf"\s*[\"']?{re.escape(key or table)}\b")
-    for number, content in enumerate(text.splitlines(), 1):
+    for number, content in enumerate(text.split("\n"), 1):
         if begin.match(content):
             inside, line = True, number
             if key is None or (key in content and not content.strip().startswith("[")):
@@ -181,7 +181,7 @@ def _place(file: Path, text: str, table: str, key: str | None) -> Span:
 
 
 def _span(file: Path, text: str, line: int) -> Span:
-    lines = text.splitlines()
+    lines = text.split("\n")
     # A link may lead to what is not the project's to show.
     content = lines[line - 1] if line <= len(lines) and not leads_out(file) else ""
     return Span(str(file), line, 1, line, len(content) + 1, content)

@@ -212,7 +212,7 @@ def _texts(one: FlowPage) -> Mapping[str, Sequence[ProgramLine]]:
     texts = {
         name: [
             (line, of_line.pop((name, number), []))
-            for number, line in enumerate(text.splitlines(), 1)
+            for number, line in enumerate(text.removesuffix("\n").split("\n"), 1)
         ]
         for name, text in one.deployment.program.texts.items()
     }

@@ -114,7 +114,7 @@ def get_json_object(text: str, path: str) -> str | None:
                 value = value[step]
             case _:
                 return None
-    found = value if isinstance(value, str | None) else _written(value)
+    found = value if isinstance(value, str | None) else items.as_written(value, compact=True)
     try:
         to_item(found)
     except ValueProblem:

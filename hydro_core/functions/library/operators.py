@@ -210,6 +210,43 @@ def formatted(value: Any, conversion: str, spec: str) -> str:
     return format(CONVERSIONS[conversion](value), spec)
 
 
+MOST_BITS = 1_000_000
+"""Bits of an integer on the way to a result: what makes more of them takes long, and memory."""
+MOST_REPEATED = 100_000_000
+"""Characters, or elements, of what is repeated."""
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    if isinstance(base, int) and isinstance(exponent, int) and not -2 < base < 2:
+        _check_bits(base.bit_length() * exponent)
+    return base**exponent
+
+
+def _shifted(number: Any, bits: Any) -> Any:
+    if isinstance(number, int) and isinstance(bits, int) and number:
+        _check_bits(number.bit_length() + bits)
+    return number << bits
+
+
+def _product(left: Any, right: Any) -> Any:
+    if isinstance(left, int) and isinstance(right, int):
+        _check_bits(left.bit_length() + right.bit_length())
+    elif isinstance(left, int) or isinstance(right, int):
+        times, value = (left, right) if isinstance(left, int) else (right, left)
+        if isinstance(value, str | bytes | list | tuple) and len(value) * times > MOST_REPEATED:
+            raise OverflowError(f"more than {MOST_REPEATED:,} characters or elements, by `*`")
+    return left * right
+
+
+def _check_bits(bits: int) -> None:
+    if bits > MOST_BITS:
+        raise OverflowError(f"an integer of more than {MOST_BITS:,} bits")
+
+
+GROWING: Mapping[str, Callable[[Any, Any], Any]] = {"**": _power, "<<": _shifted, "*": _product}
+"""Operators whose result may be much larger than their operands, as they run: bounded, since a
+result beyond 64 bits fails in any case, and must do so in time.
+"""
 CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {
     "": lambda value: value,
     "r": repr,

@@ -238,6 +238,8 @@ CASES: list[tuple[str, tuple[Any, ...], Any]] = [
     ("get_json_object", ('{"a": null}', "$.a"), None),
     ("get_json_object", ("[1, 2]", "$[2]"), None),
     ("get_json_object", ("{", "$.a"), None),
+    ("get_json_object", ('{"a": 12345678901234567.890}', "$.a"), "12345678901234567.890"),
+    ("get_json_object", ('{"a": [1.10, {"é": 1E400}]}', "$.a"), '[1.10,{"é":1E400}]'),
     ("get_json_object", ('"x"', "$"), "x"),
     ("get_json_object", (r'"\ud800"', "$"), None),
     ("get_json_object", (r'{"a": ["\ud83d"]}', "$.a"), None),

@@ -13,6 +13,7 @@ import pytest
 
 from hydro_core.compile import compile_graph
 from hydro_core.errors import ProgramError
+from hydro_core.functions.call import compiled
 from hydro_core.functions.read import constant
 from hydro_core.lang.resolve import parse
 from hydro_core.running import given_types
@@ -59,6 +60,7 @@ _MEMORY = 500_000_000
 _COMPUTE = f"""
 import ast, json, resource, sys
 from hydro_core.errors import TypeProblem
+from hydro_core.functions.call import compiled
 from hydro_core.functions.read import constant
 resource.setrlimit(resource.RLIMIT_AS, ({_MEMORY}, {_MEMORY}))
 said = dict()
@@ -122,3 +124,22 @@ def test_a_type_that_is_too_large_is_refused(program: str, said: str, refused: R
     with refused(ProgramError, "type"):
         compile_graph(graph, given_types(graph, {}, []))
     assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "lambda x: 9 ** 9 ** 9 + x",
+        "lambda x: x ** (10 ** 12 + x) > 0",
+        "lambda x: x << 10 ** 12 > 0",
+        "lambda x: len('ab' * (x * 10 ** 12))",
+        "lambda x: len([x] * (x * 10 ** 12))",
+        "lambda x: len((x * 10 ** 12) * (x, x))",
+        "lambda x: x ** 400_000 * x ** 400_000 > 0",
+    ],
+)
+def test_what_is_computed_is_bounded_before_it_is_made(source: str) -> None:
+    """Also where only intermediate results are large: they take time and memory."""
+    function = compiled(ast.parse(source, mode="eval").body, {})
+    with pytest.raises(OverflowError, match="more than"):
+        function(3)

@@ -180,3 +180,35 @@ def test_infers(values: list[Any], ddl: str) -> None:
 def test_infers_no_type(values: list[Any]) -> None:
     with pytest.raises(ValueProblem):
         infer(values)
+
+
+@pytest.mark.parametrize(
+    ("text", "schema", "expected"),
+    [
+        ("12345678901234567.89", "decimal(38,2)", Decimal("12345678901234567.89")),
+        ("1e2", "decimal(5,2)", Decimal("100.00")),
+        ("0.10", "decimal(5,2)", Decimal("0.10")),
+        ('{"a": [12345678901234567.89]}', "a array<decimal(38,2)>", None),
+        ("1.5", "double", 1.5),
+    ],
+)
+def test_numbers_keep_their_digits_until_the_type_is_known(
+    text: str, schema: str, expected: object
+) -> None:
+    found = from_json(parse_json(text), parse_ddl(schema))
+    if expected is not None:
+        assert (type(found), str(found)) == (type(expected), str(expected))
+    else:
+        assert "JsonNumber" not in repr(found)
+
+
+def test_what_does_not_fit_is_told_by_its_digits() -> None:
+    with pytest.raises(ValueProblem, match=r"^12345678901234567\.891 has more digits after"):
+        from_json(parse_json("12345678901234567.891"), parse_ddl("decimal(38,2)"))
+    with pytest.raises(ValueProblem, match=r"1E\+999999999"):
+        from_json(parse_json("1e999999999"), parse_ddl("decimal(38,2)"))
+
+
+def test_an_item_of_no_type_is_a_float() -> None:
+    found = from_json(parse_json('{"a": [1.10]}'), UNKNOWN)
+    assert type(found["a"][0]) is float
