@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-from hydro_core.errors import ProgramError
+from hydro_core.errors import InfrastructureError, ProgramError
 from hydro_core.storage.options import HADOOP_SCHEMES, KINDS, for_delta
 from hydro_core.storage.settings import StorageSettings
 from hydro_core.storage.store import FileStore, StoredFile, bucket_store
@@ -184,7 +184,7 @@ class RemoteFile(io.RawIOBase):
 
     def __init__(self, place: Remote) -> None:
         super().__init__()
-        self._store, self._key = place.store, place.key
+        self._place, self._store, self._key = place, place.store, place.key
         self._size, self._at = place.stat().st_size, 0
 
     def readable(self) -> bool:
@@ -212,6 +212,14 @@ class RemoteFile(io.RawIOBase):
         if length <= 0:
             return 0
         found = self._store.read_range(self._key, self._at, length)
+        if len(found) < length:
+            # Rows of it would be missing, and who reads on would ask for what no file has.
+            raise InfrastructureError.of(
+                "runtime",
+                f"{self._place} was written or removed while it was read",
+                help="write files elsewhere and move them in when they are whole; "
+                "then run it again",
+            )
         buffer[: len(found)] = found
         self._at += len(found)
         return len(found)
