@@ -26,9 +26,11 @@ _WRONG_KEYS = frozenset(
 )
 _UNREACHABLE = re.compile(r"error sending request|[Cc]onnect|dns error|HTTP error|timed out")
 _OF_A_STORE = re.compile(
-    r"error performing|Generic \w+ error|<Code>|lacked the necessary", re.IGNORECASE
+    r"error performing|Generic (?!LocalFileSystem)\w+ error|<Code>|lacked the necessary",
+    re.IGNORECASE,
 )
-"""What libraries say where a store is at fault, and not what is in it."""
+"""What libraries say where a store is at fault, and not what is in it. A directory is no store:
+delta-rs reports an empty file of one as a `Generic LocalFileSystem error`, and that is damage."""
 _REFUSED = re.compile(
     r"lacked the necessary (privileges|credentials)|lacked valid auth", re.IGNORECASE
 )
