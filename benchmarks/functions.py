@@ -25,8 +25,8 @@ from benchmarks.measure import Meter, Ratio, parser_of, report, session
 from hydro_core.functions.read import read_function
 from hydro_core.functions.result_type import result_type
 from hydro_core.spark.frames.types import spark_type
+from hydro_core.spark.functions.apply import udf_column
 from hydro_core.spark.functions.columns import to_column
-from hydro_core.spark.functions.udf import udf_column
 from hydro_core.types.ddl import parse_ddl
 
 ITEM = parse_ddl("amount long, quantity long, name string, city string, late long")

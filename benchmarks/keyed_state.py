@@ -27,7 +27,7 @@ from hydro_core.catalog.forms import Form
 from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.tick_plan import StateSlot
 from hydro_core.spark.frames.log import live
-from hydro_core.spark.lower.relations.keys import with_keys_of
+from hydro_core.spark.lower.relations import with_keys_of
 from hydro_core.spark.store.schema import state_table
 from hydro_core.spark.store.store import Store
 from hydro_core.types.ddl import parse_ddl

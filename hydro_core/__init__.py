@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from hydro_core import agg, over
     from hydro_core.flow import Flow
     from hydro_core.lang.flow import Stream
-    from hydro_core.lang.values import typed
+    from hydro_core.lang.methods import typed
     from hydro_core.project.flow_asset import (
         Expect,
         FlowAsset,
@@ -43,7 +43,7 @@ __all__ = [
 _HOMES = {
     "Flow": "hydro_core.flow",
     "Stream": "hydro_core.lang.flow",
-    "typed": "hydro_core.lang.values",
+    "typed": "hydro_core.lang.methods",
 }
 
 

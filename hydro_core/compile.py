@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hydro_core.analysis.conditions import with_one_name
 from hydro_core.analysis.infer import Typed, infer
-from hydro_core.analysis.keys import with_one_name
 from hydro_core.analysis.strata import Strata, stratify
 from hydro_core.errors import ProgramError
 from hydro_core.ir import render

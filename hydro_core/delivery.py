@@ -17,7 +17,7 @@ from hydro_core.ir.graph import Graph
 from hydro_core.lang.load import read_program
 from hydro_core.lang.params import Params, check_named
 from hydro_core.lang.rules.translate import ASYNC, Rules, graph_of_rules, read_rules
-from hydro_core.lang.suffixes import RULES
+from hydro_core.lang.source import RULES
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.running import JsonTick, check_ticks, given_types, read_ticks
 from hydro_core.settings import Settings

@@ -21,7 +21,7 @@ from hydro_core.types.item import ItemType
 
 if TYPE_CHECKING:
     from hydro_core.analysis.partition.partitioning import Partitioning
-    from hydro_core.analysis.slice_wording import SliceAnswer
+    from hydro_core.analysis.slices import SliceAnswer
     from hydro_core.engines import Engine
     from hydro_core.printing.notebook import TickOutputs
     from hydro_core.printing.programs import BestPlan, Checked
@@ -66,7 +66,7 @@ class Flow(FlowBuilder):
 
     def slice(self, output: str, *columns: str, schemas: Schemas | None = None) -> SliceAnswer:
         """What of each input can matter for rows of an output with given values in some columns."""
-        from hydro_core.analysis.slice_wording import slice_answer
+        from hydro_core.analysis.slices import slice_answer
 
         return slice_answer(self.check(schemas).typed, output, columns)
 

@@ -15,7 +15,7 @@ from hydro_core.compile import Compiled, compile_graph
 from hydro_core.engines import Engine, Options, ShardingOptions, run_whole
 from hydro_core.errors import DataError
 from hydro_core.ir.graph import Graph
-from hydro_core.lang.similar import did_you_mean
+from hydro_core.lang.source import did_you_mean
 from hydro_core.shards.program import Sharded, sharded
 from hydro_core.shards.together import run_shards
 from hydro_core.ticks.calendar import Calendar

@@ -1,45 +1,373 @@
-"""Joins with a condition, as plans have them: made of joins without one.
-
-The pairs of a join with a condition are a filter of the pairs of equal keys. Whether a row has a
-match depends on what it is and on the other side, so the rows that have one are those that are in
-some pair: they are found by their columns, and a row stays, or is padded, that is not among them.
-
-    pairs = left -> join(right=others, on=key) -> filter(condition)
-    left -> join(right=pairs, on=all of the left's columns, how="anti") -> padded
-
-So who plans, optimizes or runs a program knows no conditions: how pairs and matches change, what
-they look up, and by what they are cut, holds for these as well. What a program means is not defined
-by this: the reference goes by the definition.
-"""
+"""Joins with a condition or keys of different names, in plans: joins by keys and filters."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
 from itertools import product
+from math import ceil, floor
 from typing import Any
 
-from hydro_core.analysis.bounds import (
-    SharedParts,
-    bounds_of,
-    column,
-    equal_columns,
-    shared_parts,
-)
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.catalog.combine import JOIN, UNION
 from hydro_core.catalog.inputs import KEPT, sides_of_key
 from hydro_core.catalog.io import NULL
 from hydro_core.catalog.itemwise import FILTER, IDENTITY, RENAME, SELECT, WITH_COLUMNS
 from hydro_core.catalog.spec import Args, OpSpec
+from hydro_core.functions.constant import constant_value
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of
-from hydro_core.functions.tree import Const, Make
-from hydro_core.functions.views import ITEM, applied, row_view
+from hydro_core.functions.tree import Const, Expr, IfElse, Make, Op, Param, Part, column_of
+from hydro_core.functions.views import ITEM, applied, field_of, row_view
 from hydro_core.ir.builder import free_name
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.types.common import common_type
-from hydro_core.types.item import OPEN, ItemType, Row, nullable
+from hydro_core.types.item import (
+    DATE,
+    LONG,
+    OPEN,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    Decimal,
+    ItemType,
+    Row,
+    Scalar,
+    is_integer,
+    nullable,
+)
+from hydro_core.types.stream import StreamType
+
+# What the condition of a join says of two columns: that they are equal, or how far apart at most.
+#
+# `l.at <= r.at and r.at <= l.at + timedelta(hours=1)` bounds `r.at - l.at` on both sides. Rows
+# that match then lie in the same stretch of time, or in neighbouring ones, so they are brought
+# together by these and not as all pairs. What is read off is what every matching pair meets; the
+# condition itself is still asked.
+
+
+MOST_PARTS = 4
+"""A row of the left is brought to so many stretches at most."""
+MOST_STRETCHES = 1 << 60
+"""So far from each other two columns may be, in stretches."""
+_EPOCHS: Mapping[ItemType, tuple[Any, timedelta]] = {
+    DATE: (date(1970, 1, 1), timedelta(days=2)),
+    TIMESTAMP: (datetime(1970, 1, 1, tzinfo=UTC), timedelta(seconds=1)),
+    TIMESTAMP_NTZ: (datetime(1970, 1, 1), timedelta(seconds=1)),
+}
+"""From where times are counted, and the shortest stretch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How far a column of the right is from one of the left: `low <= r - l <= high`."""
+
+    left: str
+    right: str
+    low: Any = None
+    high: Any = None
+
+    def __str__(self) -> str:
+        ends = [f"{self.low} <= "] if self.low is not None else []
+        ends.append(f"r.{self.right} - l.{self.left}")
+        return "".join(ends) + (f" <= {self.high}" if self.high is not None else "")
+
+
+@dataclass(frozen=True, slots=True)
+class SharedParts:
+    """Functions of either side's row by which rows that match have an equal part."""
+
+    left: tuple[Fn, ...]
+    right: tuple[Fn, ...]
+    """Of those of a pair that matches, one of the left gives what one of the right does."""
+
+
+def column(name: str) -> Fn:
+    """The function that gives a column of a row."""
+    return function_of(field_of(Param(ITEM), name), (ITEM,))
+
+
+def equal_columns(condition: Fn, left: ItemType, right: ItemType) -> tuple[tuple[str, str], ...]:
+    """The columns of both sides that are equal in each pair that matches."""
+    found = [
+        (of[0], of[1])
+        for form, operator in _compared(condition)
+        if operator == "==" and not form.constant and (of := form.apart()) is not None
+    ]
+    return tuple(dict.fromkeys(pair for pair in found if _are_scalars(left, right, *pair)))
+
+
+def _are_scalars(left: ItemType, right: ItemType, mine: str, theirs: str) -> bool:
+    one, other = (
+        side.column(name) if isinstance(side, Row) else None
+        for side, name in ((left, mine), (right, theirs))
+    )
+    both = None if one is None or other is None else common_type(one, other)
+    return isinstance(both, Scalar | Decimal)
+
+
+def bounds_of(condition: Fn, left: ItemType, right: ItemType) -> tuple[Bounds, ...]:
+    """What each pair that matches says of a column of either side, those of one type."""
+    found: dict[tuple[str, str], Bounds] = {}
+    for form, operator in _compared(condition):
+        names = form.apart()
+        if names is None:
+            continue
+        of = _measured(left, names[0])
+        if of is None or of != _measured(right, names[1]):
+            continue
+        for one in _of_difference(form, names, operator, of):
+            found[names] = _both(found.get(names, one), one)
+    return tuple(found.values())
+
+
+def _of_difference(
+    form: _Linear, names: tuple[str, str], operator: str, of: ItemType
+) -> Iterator[Bounds]:
+    """What `form <= 0`, or `form == 0`, says, where the form is of two columns."""
+    apart = form.constant or (timedelta() if of in _EPOCHS else 0)
+    if isinstance(apart, timedelta) != (of in _EPOCHS):
+        return
+    upwards = form.columns[0, names[0]] == 1
+    if operator == "==":
+        value = apart if upwards else -apart
+        yield Bounds(*names, low=_whole(value, floor), high=_whole(value, ceil))
+    elif upwards:  # l - r + c <= 0
+        yield Bounds(*names, low=_whole(apart, floor))
+    else:  # r - l + c <= 0
+        yield Bounds(*names, high=_whole(-apart, ceil))
+
+
+def _whole(value: Any, to: Any) -> Any:
+    return to(value) if isinstance(value, float) else value
+
+
+def _measured(item: ItemType, name: str) -> ItemType | None:
+    """The type of a column, if distances in it are exact; integers are one type."""
+    of = item.column(name) if isinstance(item, Row) else None
+    if of is not None and is_integer(of):
+        return LONG
+    return of if of in _EPOCHS else None
+
+
+def _both(one: Bounds, other: Bounds) -> Bounds:
+    lows = [b.low for b in (one, other) if b.low is not None]
+    highs = [b.high for b in (one, other) if b.high is not None]
+    return Bounds(one.left, one.right, max(lows, default=None), min(highs, default=None))
+
+
+def shared_parts(bounds: Bounds, left: ItemType) -> SharedParts | None:
+    """The stretches by which rows meet that are within bounds; None where these have no end."""
+    of = _measured(left, bounds.left)
+    if bounds.low is None or bounds.high is None or of is None:
+        return None
+    least = 2 if of not in _EPOCHS else _EPOCHS[of][1]
+    length = max(bounds.high - bounds.low, least)
+    first, last = bounds.low // length, bounds.high // length + 1
+    if last - first >= MOST_PARTS or max(abs(first), abs(last)) > MOST_STRETCHES:
+        return None
+    stretches = range(first, max(first, last) + 1)
+    return SharedParts(
+        tuple(_stretch(bounds.left, of, length, offset) for offset in stretches),
+        (_stretch(bounds.right, of, length, 0),),
+    )
+
+
+def _stretch(name: str, of: ItemType, length: Any, offset: int) -> Fn:
+    """The number of the stretch in which a column is, and so many further; null of null."""
+    value = field_of(Param(ITEM), name)
+    since = Op("-", (value, Const(_EPOCHS[of][0]))) if of in _EPOCHS else value
+    number: Expr = Op("//", (since, Const(length)))
+    if offset:
+        number = Op("+", (number, Const(offset)))
+    tree = IfElse(Op("is", (value, Const(None))), Const(None), number)
+    return function_of(tree, (ITEM,))
+
+
+@dataclass(frozen=True, slots=True)
+class _Linear:
+    """A sum of columns, each with a sign, and of a constant."""
+
+    columns: Mapping[tuple[int, str], int]
+    """The sign of a column, by its side and name."""
+    constant: Any = 0
+
+    def apart(self) -> tuple[str, str] | None:
+        """The columns of left and right, if it is their difference and a constant."""
+        ends = sorted(self.columns)
+        if [side for side, _ in ends] != [0, 1] or sum(int(n) for n in self.columns.values()) != 0:
+            return None
+        return ends[0][1], ends[1][1]
+
+    def __neg__(self) -> _Linear:
+        return _Linear({c: -sign for c, sign in self.columns.items()}, -self.constant)
+
+    def plus(self, other: _Linear) -> _Linear | None:
+        """The sum; None where a column is in both."""
+        if self.columns.keys() & other.columns.keys():
+            return None
+        constant = self.constant or other.constant
+        if self.constant and other.constant:
+            constant = self.constant + other.constant
+        return _Linear({**self.columns, **other.columns}, constant)
+
+
+def _compared(condition: Fn) -> Iterator[tuple[_Linear, str]]:
+    """What is at most 0 (`<=`), or 0 (`==`), where the condition is true, as far as it is read."""
+    if condition.tree is None or len(condition.params) != 2:
+        return
+    for compare in _conjuncts(condition.tree):
+        operand, *others = compare.args
+        for operator, following in zip(compare.name.split(","), others, strict=True):
+            # a number beside a distance of times is none: the types say so
+            with suppress(TypeError):
+                yield from list(_difference(operand, operator, following, condition.params))
+            operand = following
+
+
+def _difference(
+    one: Expr, operator: str, other: Expr, params: tuple[str, ...]
+) -> Iterator[tuple[_Linear, str]]:
+    if operator in (">", ">="):
+        one, other, operator = other, one, {">": "<", ">=": "<="}[operator]
+    less, more = (_linear(e, params) for e in (_inside(one), other))
+    if less is None or more is None or operator not in ("<", "<=", "=="):
+        return
+    absolute = _inside(one) is not one
+    if operator == "==" and absolute:
+        return
+    signs = (less, -less) if absolute else (less,)
+    for form in signs:
+        found = form.plus(-more)
+        if found is not None:
+            yield found, "==" if operator == "==" else "<="
+
+
+def _inside(tree: Expr) -> Expr:
+    """What an absolute value is of."""
+    match tree:
+        case Op("abs", (inner,), ()):
+            return inner
+        case _:
+            return tree
+
+
+def _conjuncts(tree: Expr) -> Iterator[Op]:
+    match tree:
+        case Op("and", values):
+            for value in values:
+                yield from _conjuncts(value)
+        case Op(family="comparison"):
+            yield tree
+        case _:
+            return
+
+
+def _linear(tree: Expr, params: tuple[str, ...]) -> _Linear | None:
+    match tree:
+        case Part(Param(name)) if name in params and (column := column_of(tree)) is not None:
+            return _Linear({(params.index(name), column): 1})
+        case Op("-x", (operand,)):
+            found = _linear(operand, params)
+            return None if found is None else -found
+        case Op("+" | "-" as operator, (left, right)):
+            one, other = _linear(left, params), _linear(right, params)
+            if one is None or other is None:
+                return None
+            return one.plus(-other if operator == "-" else other)
+        case _:
+            value = constant_value(tree)
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            return _Linear({}, value) if is_number or isinstance(value, timedelta) else None
+
+
+# Joins on keys of other names: the right side is renamed, and the key has one name.
+#
+# `a -> join(right=b, on={"id": "ref"})` is `a -> join(right=c, on="id")` with `c = b ->
+# rename(id="ref")`, so whoever comes later knows one form of a join. A column of the right that
+# has the name of a left key already makes way: it gets the suffix of the join, under which it
+# comes out.
+
+
+def with_one_name(typed: Typed) -> Typed:
+    """The program in which the key columns of every join have one name on both sides.
+
+    >>> from hydro_core.compile import compile_text
+    >>> program = '''a = source("id long"); b = source("ref long, v long")
+    ... a -> join(right=b, on={"id": "ref"}) -> out'''
+    >>> [node.op.name for node in compile_text(program).graph]
+    ['source', 'source', 'rename', 'join', 'sink']
+    """
+    if not any(_has_names_apart(node) for node in typed.graph):
+        return typed
+    graph, taken = typed.graph, set(typed.graph.nodes)
+    nodes = [made for node in graph for made in _of_one_name(typed, node, taken)]
+    types = dict(typed.types)
+    for node in nodes:
+        if node.id not in graph.nodes:
+            right = typed.types[node.inputs[0]]
+            item = node.op.result(node.args, (right.item,))
+            types[Endpoint(node.id)] = StreamType(item, right.order, right.single)
+    return Typed(Graph.of(nodes, graph.name, graph.warnings), types)
+
+
+def _has_names_apart(node: Node) -> bool:
+    """Whether it does; a condition looks at the columns under the names that they have."""
+    if node.args.get("where") is not None:
+        return False
+    return any(arg.kind == "key" and _pairs(node.args[arg.name]) for arg in node.op.args)
+
+
+def _pairs(on: tuple[str, ...] | tuple[tuple[str, str], ...] | None) -> bool:
+    return any(not isinstance(name, str) for name in on or ())
+
+
+def _of_one_name(typed: Typed, node: Node, taken: set[NodeId]) -> Iterator[Node]:
+    """The node, after one that renames what enters on the right where it joins other names."""
+    if not _has_names_apart(node):
+        yield node
+        return
+    left, right = node.inputs
+    on, of_right = sides_of_key(node.args["on"])
+    args = node.args.with_(on=on)
+    renames = _renames(typed.types[right].item, on, of_right, node.args["suffix"])
+    if "since" in args:
+        called = {old: new for new, old in renames}
+        args = args.with_(since=called.get(args["since"], args["since"]))
+    if renames:
+        name = free_name(f"{node.id}_right", taken)
+        taken.add(name)
+        yield Node(name, RENAME, Args((("renames", renames),)), (right,), node.span)
+        right = Endpoint(name)
+    yield replace(node, args=args, inputs=(left, right))
+
+
+def _renames(
+    item: ItemType, on: Collection[str], of_right: Collection[str], suffix: str | None
+) -> tuple[tuple[str, str], ...]:
+    """The new name and the old one of what a join calls otherwise than the right side does."""
+    keys = [(new, old) for new, old in zip(on, of_right, strict=True) if new != old]
+    names = item.names if isinstance(item, Row) else ()
+    others = set(names) - set(of_right)
+    # Of rows that are only asked for nobody sees how they are called; the others have a suffix.
+    away = {name: free_name(name + (suffix or ""), names) for name in others & set(on)}
+    return (*keys, *((new, old) for old, new in sorted(away.items())))
+
+
+# Joins with a condition, as plans have them: made of joins without one.
+#
+# The pairs of a join with a condition are a filter of the pairs of equal keys. Whether a row has
+# a match depends on what it is and on the other side, so the rows that have one are those that
+# are in some pair: they are found by their columns, and a row stays, or is padded, that is not
+# among them.
+#
+#     pairs = left -> join(right=others, on=key) -> filter(condition)
+#     left -> join(right=pairs, on=all of the left's columns, how="anti") -> padded
+#
+# So who plans, optimizes or runs a program knows no conditions: how pairs and matches change,
+# what they look up, and by what they are cut, holds for these as well. What a program means is
+# not defined by this: the reference goes by the definition.
 
 
 def without_conditions(typed: Typed) -> Typed:

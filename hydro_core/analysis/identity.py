@@ -18,8 +18,7 @@ from hydro_core.catalog.spec import Aggregate, Arg, Args, OpSpec, OverFunction, 
 from hydro_core.catalog.type_rules import Types
 from hydro_core.catalog.variants import Gives
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.forms.normal import argument, declared, normal_tree
-from hydro_core.functions.forms.plain_tests import known_by, plain_tests
+from hydro_core.functions.forms import argument, declared, known_by, normal_tree, plain_tests
 from hydro_core.functions.tree import Expr, Make, Part, Spread
 from hydro_core.ir.graph import Endpoint, Graph, Node
 from hydro_core.types.item import UNKNOWN, ItemType, Row, Tuple

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.io import SOURCE
-from hydro_core.functions.lineage.field_map import FieldMap
+from hydro_core.functions.lineage import FieldMap
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.types.item import FieldPath, leaves
 

@@ -25,7 +25,7 @@ from hydro_core.catalog.registry import lookup
 from hydro_core.catalog.results import over_items
 from hydro_core.catalog.spec import Arg, Args, Barrier, Fails, OpSpec, OrderRule, Port, State
 from hydro_core.catalog.variants import Gives, Places, Summary
-from hydro_core.functions.attempt import Use
+from hydro_core.functions.call import Use
 
 
 def _standing_for(op: OpSpec, name: str, **columns: Any) -> OpSpec:

@@ -16,8 +16,7 @@ from hydro_core.catalog.over_functions import looked_at
 from hydro_core.catalog.spec import Args, LineageRule
 from hydro_core.catalog.type_rules import Types
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.lineage.field_map import FieldMap, ResultUse, field_map
-from hydro_core.functions.lineage.traces import Fields, InputField
+from hydro_core.functions.lineage import FieldMap, Fields, InputField, ResultUse, field_map
 from hydro_core.functions.tree import Expr
 from hydro_core.types.item import FieldPath, ItemType, Row, at, leaves
 

@@ -15,8 +15,7 @@ from typing import Any, Literal
 from hydro_core.catalog.classes import OpClass
 from hydro_core.errors import TypeProblem as TypeProblem  # noqa: PLC0414 - found here by the type rules
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.lineage.field_map import FieldMap
-from hydro_core.functions.lineage.traces import InputField
+from hydro_core.functions.lineage import FieldMap, InputField
 from hydro_core.types.item import UNKNOWN, FieldPath, ItemType
 from hydro_core.types.stream import Order
 

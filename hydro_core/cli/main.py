@@ -18,7 +18,7 @@ from hydro_core.cli import output
 from hydro_core.cli.command import Command, Topic
 from hydro_core.cli.table import COMMANDS
 from hydro_core.errors import HydroError
-from hydro_core.lang.similar import did_you_mean
+from hydro_core.lang.source import did_you_mean
 from hydro_core.machine.faults import fault_of
 
 PLUGINS = "hydrotick.commands"

@@ -16,7 +16,7 @@ from hydro_core.compile import compile_graph, draw, stratified
 from hydro_core.delivery import load_rules
 from hydro_core.errors import DataError, Diagnostic, ProgramError
 from hydro_core.lang.rules.translate import carrying
-from hydro_core.lang.suffixes import RULES
+from hydro_core.lang.source import RULES
 from hydro_core.optimize.notes import Note
 from hydro_core.optimize.report import expressions
 from hydro_core.printing.programs import BestPlan, shown_plan

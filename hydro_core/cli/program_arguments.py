@@ -11,7 +11,7 @@ from hydro_core.errors import DataError, ProgramError
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.load import load
 from hydro_core.lang.params import Params, params_of
-from hydro_core.lang.similar import no_such_input
+from hydro_core.lang.source import no_such_input
 from hydro_core.project.yaml_text import value_of
 from hydro_core.types.ddl import given_schema
 from hydro_core.types.item import ItemType

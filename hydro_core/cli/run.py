@@ -19,7 +19,7 @@ from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.files.unreadable import NOT_UTF8
 from hydro_core.lang.load import load, load_text
 from hydro_core.lang.params import Params, params_of
-from hydro_core.lang.suffixes import PROGRAMS
+from hydro_core.lang.source import PROGRAMS
 from hydro_core.machine.environment import settings_of
 from hydro_core.machine.wrong_path import why_not
 from hydro_core.running import calendar_given, run_json

@@ -11,7 +11,7 @@ from hydro_core.cli.command import (
     format_argument,
     number_or,
 )
-from hydro_core.lang.suffixes import FORMS
+from hydro_core.lang.source import FORMS
 
 FILE = Word("FILE", FORMS)
 PARAM = Word(

@@ -11,9 +11,9 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
-from hydro_core.functions.fields import position_of
 from hydro_core.functions.library import registry
 from hydro_core.functions.library.registry import OF_TYPES
+from hydro_core.functions.tree import position_of
 from hydro_core.types.values import RowItem, describe
 
 BUILTINS: Mapping[str, Any] = MappingProxyType(

@@ -16,7 +16,6 @@ from functools import lru_cache
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.constant import check_constants, constant_value
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.fold import Fold
 from hydro_core.functions.kinds import (
     ANY,
     FUNCTION,
@@ -50,6 +49,7 @@ from hydro_core.functions.tree import (
     Bind,
     Const,
     Expr,
+    Fold,
     IfElse,
     Make,
     Op,

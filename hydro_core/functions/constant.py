@@ -18,10 +18,20 @@ from typing import Any
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.allowed import attribute
 from hydro_core.functions.constant_limits import Budget, LimitError
-from hydro_core.functions.fold import always, children
 from hydro_core.functions.from_tree import Syntax, called, compiled
 from hydro_core.functions.library.registry import OF_TYPES, OPERATIONS, operation
-from hydro_core.functions.tree import Bind, Const, Expr, Make, Op, Param, Part, is_function
+from hydro_core.functions.tree import (
+    Bind,
+    Const,
+    Expr,
+    Make,
+    Op,
+    Param,
+    Part,
+    always,
+    children,
+    is_function,
+)
 
 Constants = Mapping[str, Any]
 _CURE = "what does not change from tick to tick must have a value when the program is read"

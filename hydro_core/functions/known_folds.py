@@ -13,12 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from hydro_core.functions.fields import step_in
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.fold import mentions
 from hydro_core.functions.library.entry import AggregateStep
 from hydro_core.functions.library.registry import operation
-from hydro_core.functions.tree import Expr, IfElse, Make, Op, Param, Part
+from hydro_core.functions.tree import Expr, IfElse, Make, Op, Param, Part, mentions, step_in
 
 ExtremeKind = Literal["least", "greatest"]
 

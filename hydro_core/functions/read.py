@@ -22,24 +22,25 @@ from hydro_core.functions.allowed import BUILTINS
 from hydro_core.functions.call import TextCall
 from hydro_core.functions.constant import value_of
 from hydro_core.functions.fn import Algebra, Fn
-from hydro_core.functions.fold import nodes
-from hydro_core.functions.from_tree import TreeCall, is_complete
-from hydro_core.functions.python_text import python_text
+from hydro_core.functions.from_tree import TreeCall, is_complete, python_text
 from hydro_core.functions.reading.check import Locate, check_expression, place_of
-from hydro_core.functions.reading.names import (
+from hydro_core.functions.reading.scope import (
     Builtin,
     Constant,
     Definition,
     Find,
     Foreign,
+    Scope,
+    UnreadableError,
+    Unrepeatable,
     binding_of,
     finder,
+    is_changing,
+    uses_of,
     visible_builtin,
 )
-from hydro_core.functions.reading.scope import Scope, UnreadableError
 from hydro_core.functions.reading.statements import FunctionReader
-from hydro_core.functions.reading.unrepeatable import Unrepeatable, is_changing, uses_of
-from hydro_core.functions.tree import Expr, Op, Param
+from hydro_core.functions.tree import Expr, Op, Param, nodes
 from hydro_core.types.item import BINARY, BOOLEAN, DATE, DOUBLE, LONG, STRING, ItemType
 
 _NUMBERS = count(1)

@@ -11,20 +11,21 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from hydro_core.functions.fields import field_in
-from hydro_core.functions.fold import Fold, children
 from hydro_core.functions.kinds import NULL, ExprType, number
 from hydro_core.functions.library.registry import operation
 from hydro_core.functions.tree import (
     Bind,
     Const,
     Expr,
+    Fold,
     IfElse,
     Make,
     Op,
     Param,
     Part,
     SameTree,
+    children,
+    field_in,
 )
 from hydro_core.types.item import Decimal
 from hydro_core.types.values import ValueProblem, to_item

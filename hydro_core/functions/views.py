@@ -14,12 +14,23 @@ from functools import reduce
 from typing import Any
 
 from hydro_core.functions.allowed import visible
-from hydro_core.functions.evaluate import call_item
-from hydro_core.functions.fields import step_in
+from hydro_core.functions.call import call_item
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.fold import children, mentions, nodes, substituted
 from hydro_core.functions.from_tree import TreeCall, function_of, is_complete
-from hydro_core.functions.tree import Const, Expr, IfElse, Make, Op, Param, Part
+from hydro_core.functions.tree import (
+    Const,
+    Expr,
+    IfElse,
+    Make,
+    Op,
+    Param,
+    Part,
+    children,
+    mentions,
+    nodes,
+    step_in,
+    substituted,
+)
 from hydro_core.types.item import ItemType, Row, Tuple
 from hydro_core.types.values import RowItem, Struct
 

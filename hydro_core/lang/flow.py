@@ -12,13 +12,11 @@ from hydro_core.errors import Code, ProgramError, Span
 from hydro_core.ir.builder import Draft, Wire, build, numbered, source_args
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.load import load
-from hydro_core.lang.methods import OperatorMethods
-from hydro_core.lang.place import caller
-from hydro_core.lang.ports import PortProblem, output_port
+from hydro_core.lang.methods import OperatorMethods, ValueReader
 from hydro_core.lang.print import is_name, to_text
-from hydro_core.lang.resolve import parse
+from hydro_core.lang.resolve import PortProblem, output_port, parse
 from hydro_core.lang.signature import as_written, bind
-from hydro_core.lang.values import ValueReader
+from hydro_core.lang.source import caller
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType
 

@@ -9,7 +9,7 @@ from hydro_core.catalog.combine import JOIN
 from hydro_core.catalog.group import UNIQUE
 from hydro_core.catalog.order import SORT
 from hydro_core.catalog.registry import NAMES
-from hydro_core.lang.similar import did_you_mean
+from hydro_core.lang.source import did_you_mean
 
 _USE: Mapping[str, str] = MappingProxyType(
     {

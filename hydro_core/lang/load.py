@@ -13,8 +13,7 @@ from hydro_core.ir.graph import Graph
 from hydro_core.lang.params import NO_PARAMS, Params, called_with, check_named
 from hydro_core.lang.resolve import parse
 from hydro_core.lang.rules.translate import graph_of_rules, read_rules
-from hydro_core.lang.similar import did_you_mean
-from hydro_core.lang.suffixes import PROGRAMS, RULES
+from hydro_core.lang.source import PROGRAMS, RULES, did_you_mean
 from hydro_core.machine.wrong_path import why_not
 
 _FORMS = (

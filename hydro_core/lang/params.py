@@ -16,9 +16,9 @@ from typing import Any
 
 from hydro_core.errors import Diagnostic, ProgramError, Span
 from hydro_core.functions.library.registry import DATA_FUNCTIONS
-from hydro_core.functions.reading.names import plain, visible_builtin
+from hydro_core.functions.reading.scope import plain, visible_builtin
 from hydro_core.ir.graph import Graph
-from hydro_core.lang.similar import did_you_mean
+from hydro_core.lang.source import did_you_mean
 from hydro_core.types.values import ValueProblem, to_item
 
 

@@ -20,7 +20,7 @@ from hydro_core.catalog.registry import ALGEBRA, TYPED
 from hydro_core.catalog.spec import Aggregate, Arg, OverFunction, functions_of
 from hydro_core.errors import HydroError
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.python_text import python_text
+from hydro_core.functions.from_tree import python_text
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import is_generated
 from hydro_core.lang.resolve import parse

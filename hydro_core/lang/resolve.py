@@ -1,28 +1,355 @@
-"""Statements become a graph: operators, names and ports are resolved, inputs and outputs found.
-
-A name that no statement defines is an input if it is only read, an output if it is only written.
-"""
+"""Statements to a graph: operators, names, ports, inputs and outputs are resolved."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 from hydro_core.catalog.io import SINK, SOURCE
 from hydro_core.catalog.registry import NAMES, lookup
-from hydro_core.catalog.spec import Args
-from hydro_core.errors import Code, Diagnostic, ProgramError, beginning
-from hydro_core.ir.builder import Draft, build, numbered, source_args
+from hydro_core.catalog.spec import Args, OpSpec, Port
+from hydro_core.errors import Code, Diagnostic, ProgramError, Span, beginning
+from hydro_core.ir.builder import Draft, Wire, build, numbered, source_args
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.arguments import StreamArgument, read_arguments
 from hydro_core.lang.foreign import cure_of_unknown
-from hydro_core.lang.names import Beginning, End, Free, In, Names, Out
-from hydro_core.lang.parser import Element, Label, Statement, parse_program
-from hydro_core.lang.ports import Wiring
-from hydro_core.lang.similar import did_you_mean
-from hydro_core.lang.source import Source
+from hydro_core.lang.parser import Element, Label, Program, Statement, parse_program
+from hydro_core.lang.source import Source, did_you_mean
+
+# What the names of a program stand for.
+#
+# A name stands for its pipeline: what flows into the name enters the first element, what flows
+# out leaves the last. A pipeline that ends in another name flows into that one; its own name,
+# when read, stands for what flows into it.
+
+
+@dataclass(frozen=True, slots=True)
+class Out:
+    """What leaves a draft."""
+
+    draft: int
+    label: Label | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """What enters a draft; `position` is known where an argument says it."""
+
+    draft: int
+    label: Label | None
+    span: Span
+    position: int | None = None
+    by_argument: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """A name, read or written; once names have been followed, one that no statement defines."""
+
+    name: str
+    label: Label | None
+    span: Span
+
+
+Beginning = Out | Free | None
+"""Where something flows from; None where that is wrong and has been complained of."""
+End = In | Free | None
+"""Where something flows to."""
+
+
+@dataclass
+class Names:
+    """The definitions of a program, and which of them are read and written."""
+
+    program: Program
+    definitions: dict[str, Statement] = field(default_factory=dict)
+    read: set[str] = field(default_factory=set)
+    written: set[str] = field(default_factory=set)
+    problems: list[Diagnostic] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for statement in self.program.statements:
+            if statement.name is None:
+                continue
+            first = self.definitions.setdefault(statement.name, statement)
+            if first is not statement and first.name_span is not None:
+                self._bad_name(
+                    "name",
+                    f"`{statement.name}` is defined twice, first in line {first.name_span.line}",
+                    statement.name_span,
+                    statement.name,
+                    "give one of them another name",
+                )
+
+        self._check_turns()
+
+    def _check_turns(self) -> None:
+        """Complains of names that stand for each other only, read or not."""
+        known: set[str] = set()
+        for start, statement in self.definitions.items():
+            followed: dict[str, None] = {}
+            name = Free(start, None, statement.elements[0].span)
+            while name.name in self.definitions and name.name not in known:
+                element = _last(self.definitions[name.name])
+                if element.is_call or self._turns(name, followed):
+                    break
+                name = Free(element.name, None, element.span)
+            known.update(followed, [start])
+
+    def reading(self, name: Free, left: Callable[[Element], Beginning]) -> Beginning:
+        """What a name that is read stands for."""
+        followed: dict[str, None] = {}
+        while name.name in self.definitions:
+            if self._turns(name, followed):
+                return None
+            self.read.add(name.name)
+            element = _last(self.definitions[name.name])
+            label = self._label(element.leaves, name, "output")
+            if element.is_call:
+                found = left(element)
+                return Out(found.draft, label, name.span) if isinstance(found, Out) else None
+            name = Free(element.name, label, name.span)
+        return name
+
+    def writing(self, name: Free, right: Callable[[Element], End]) -> End:
+        """What a name that is written stands for."""
+        followed: dict[str, None] = {}
+        while name.name in self.definitions:
+            if self._turns(name, followed):
+                return None
+            self.written.add(name.name)
+            element = self.definitions[name.name].elements[0]
+            label = self._label(element.enters, name, "input")
+            if element.is_call:
+                found = right(element)
+                return In(found.draft, label, name.span) if isinstance(found, In) else None
+            name = Free(element.name, label, name.span)
+        return name
+
+    def _turns(self, name: Free, followed: dict[str, None]) -> bool:
+        """Whether names stand for each other only; said once for each round."""
+        if name.name not in followed:
+            followed[name.name] = None
+            return False
+        names = list(followed)
+        turn = names[names.index(name.name) :]
+        start = min(turn, key=list(self.definitions).index)
+        at = turn.index(start)
+        shown = " = ".join(f"`{n}`" for n in [*turn[at:], *turn[:at], start])
+        message = f"`{start}` stands for nothing but itself: {shown}"
+        span = self.definitions[start].name_span
+        if not any(p.span == span and p.code == "name" for p in self.problems):
+            self._bad_name(
+                "name", message, span, start, "define it by an operator, as in `x = union()`"
+            )
+        return True
+
+    def _label(self, own: Label | None, name: Free, side: str) -> Label | None:
+        """The port that is meant: the name's definition or its use says it, not both."""
+        if own is None or name.label is None:
+            return own or name.label
+        message = f"`{name.name}` stands for the {side} port `[{own.text}]` already"
+        help_ = f"leave `[{name.label.text}]` away"
+        self._bad_name("port", message, name.label.span, name.name, help_)
+        return own
+
+    def _bad_name(
+        self, code: Code, message: str, span: Span | None, operator: str | None, help_: str
+    ) -> None:
+        self.problems.append(Diagnostic(code, message, span, operator, help=help_))
+
+
+def _last(statement: Statement) -> Element:
+    """The element from which a pipeline is read: not the name that it flows into."""
+    last = statement.elements[-1]
+    if last.is_call or last.leaves is not None or len(statement.elements) == 1:
+        return last
+    return statement.elements[-2]
+
+
+# Ports: which input a stream enters, which output it leaves by, whether all inputs are there.
+
+
+class PortProblem(Exception):  # noqa: N818 - it becomes a Diagnostic
+    """Why a port does not serve."""
+
+    def __init__(self, message: str, help_: str) -> None:
+        super().__init__(message)
+        self.message, self.help = message, help_
+
+
+def output_port(op: OpSpec, args: Args, label: str | None) -> str:
+    """The port of an `Endpoint` that `label` means."""
+    if op.outputs == "none":
+        raise PortProblem(f"nothing flows out of `{op.name}`", "read the stream before it")
+    if op.outputs == "copies":
+        return ""
+    if op.outputs == "ports":
+        ports: tuple[str, ...] = args["ports"]
+        if label in ports:
+            return str(label)
+        shown = ", ".join(f"`[{port}]`" for port in ports)
+        if label is None:
+            raise PortProblem(f"`{op.name}` has several outputs", f"say which one: {shown}")
+        raise PortProblem(f"`{op.name}` has no output `[{label}]`", f"it has {shown}")
+    if label not in (None, "0"):
+        raise PortProblem(
+            f"`{op.name}` has one output, not `[{label}]`",
+            f"leave `[{label}]` away: a stream may be read any number of times",
+        )
+    return ""
+
+
+def shown_ports(op: OpSpec) -> str:
+    """The input ports as a program writes them."""
+    return " and ".join(f"`[{port.name}]`" for port in op.inputs)
+
+
+def _which(op: OpSpec, port: Port) -> str:
+    """An input as a complaint names it."""
+    return f"`[{port.name}]` of `{op.name}`" if len(op.inputs) > 1 else f"`{op.name}`"
+
+
+def input_position(op: OpSpec, label: str | None, taken: set[int]) -> int:
+    """The position of the input that `label` means; without one, the only input left."""
+    if not op.inputs:
+        raise PortProblem(
+            f"nothing can flow into `{op.name}`",
+            "a pipeline begins with it; an output has a name of its own: `x -> out`",
+        )
+    if op.variadic:
+        return 0
+    if label is not None:
+        position = op.port(label)
+        if position is not None:
+            return position
+        if len(op.inputs) == 1:
+            message = f"`{op.name}` has one input, not `[{label}]`"
+            raise PortProblem(message, f"leave `[{label}]` away")
+        help_ = did_you_mean(label, [p.name for p in op.inputs]) if not label.isdigit() else None
+        raise PortProblem(
+            f"`{op.name}` has no input `[{label}]`", help_ or f"it has {shown_ports(op)}"
+        )
+    elided = [i for i, port in enumerate(op.inputs) if port.elided]
+    free = elided or [i for i in range(len(op.inputs)) if i not in taken]
+    if len(free) == 1:
+        return free[0]
+    help_ = f"say which: {shown_ports(op)}"
+    raise PortProblem(f"`{op.name}` has {len(op.inputs)} inputs", help_)
+
+
+@dataclass
+class Wiring:
+    """Connects drafts; what is wrong with ports is added to `problems`."""
+
+    drafts: list[Draft]
+    problems: list[Diagnostic]
+    inlets: dict[int, list[tuple[In, Wire | None]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    read: set[int] = field(default_factory=set)
+
+    def add(self, left: Out, right: In) -> None:
+        """A stream from `left` to `right`."""
+        draft = self.drafts[left.draft]
+        self.read.add(left.draft)
+        wire: Wire | None = None
+        try:
+            label = left.label.text if left.label else None
+            wire = (left.draft, output_port(draft.op, draft.args, label))
+        except PortProblem as wrong:
+            span = left.label.span if left.label else left.span
+            self._bad_port(wrong.message, span, draft.op.name, wrong.help)
+        self.inlets[right.draft].append((right, wire))
+
+    def add_unknown(self, right: In) -> None:
+        """Something that is wrong already flows to `right`."""
+        self.inlets[right.draft].append((right, None))
+
+    def finish(self) -> None:
+        """Gives every draft its inputs; those that lack one or have too many are complained of."""
+        for number, draft in enumerate(self.drafts):
+            entries = self.inlets.get(number, [])
+            taken = {i.position for i, _ in entries if i.position is not None}
+            filled: dict[int, Wire] = {}
+            places: dict[int, Span] = {}
+            whole = True
+            for inlet, wire in entries:
+                position = inlet.position
+                try:
+                    if position is None:
+                        label = inlet.label.text if inlet.label else None
+                        position = (
+                            0 if inlet.by_argument else input_position(draft.op, label, taken)
+                        )
+                except PortProblem as wrong:
+                    span = inlet.label.span if inlet.label else inlet.span
+                    self._bad_port(wrong.message, span, draft.op.name, wrong.help)
+                    whole = False
+                    continue
+                if wire is None:
+                    whole = False
+                elif draft.op.variadic:
+                    draft.inputs.append(wire)
+                elif position in places:
+                    self._twice(draft, position, inlet, places[position])
+                else:
+                    filled[position] = wire
+                places.setdefault(position, inlet.span)
+            if draft.op.variadic:
+                self._some(draft, whole)
+            else:
+                self._all(number, draft, filled, whole)
+
+    def _some(self, draft: Draft, whole: bool) -> None:
+        if not draft.inputs and whole:
+            help_ = f"write `stream -> {draft.op.name}()`"
+            self._bad_port(
+                f"nothing flows into `{draft.op.name}`", draft.span, draft.op.name, help_
+            )
+
+    def _all(self, number: int, draft: Draft, filled: dict[int, Wire], whole: bool) -> None:
+        op = draft.op
+        missing = [i for i in range(len(op.inputs)) if i not in filled]
+        if op.optional_input:
+            if not missing and number in self.read:
+                message = f"nothing flows out of `{op.name}` where something flows in"
+                self._bad_port(message, draft.span, op.name, "read the stream before it")
+            draft.inputs = [filled[0]] if not missing else []
+            return
+        if missing and whole:
+            port = op.inputs[missing[0]]
+            help_ = f"write `stream -> {op.name}()`"
+            if port.keyword:
+                help_ = (
+                    f"write `stream -> [{port.name}]name`, where `name = {op.name}(…)`, "
+                    f"or name the stream as an argument: `{op.name}({port.keyword}=stream)`"
+                )
+            elif len(op.inputs) > 1:
+                help_ = f"write `stream -> [{port.name}]name`, where `name = {op.name}(…)`"
+            message = f"nothing flows into {_which(op, port)}"
+            self._bad_port(message, draft.span, op.name, help_)
+        draft.inputs = [filled[i] for i in range(len(op.inputs)) if i in filled]
+
+    def _twice(self, draft: Draft, position: int, inlet: In, first: Span) -> None:
+        which = _which(draft.op, draft.op.inputs[position])
+        span = inlet.label.span if inlet.label else inlet.span
+        message = f"two streams flow into {which}; the first one in line {first.line}"
+        self._bad_port(message, span, draft.op.name, "bring them together first: `both = union()`")
+
+    def _bad_port(self, message: str, span: Span | None, operator: str, help_: str) -> None:
+        self.problems.append(Diagnostic("port", message, span, operator, help=help_))
+
+
+# Statements become a graph: operators, names and ports are resolved, inputs and outputs found.
+#
+# A name that no statement defines is an input if it is only read, an output if it is only
+# written.
+
 
 Piped = tuple[Beginning, End]
 

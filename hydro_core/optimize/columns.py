@@ -34,8 +34,7 @@ from hydro_core.catalog.results import aggregates
 from hydro_core.catalog.spec import Aggregate, Args, State, functions_of
 from hydro_core.catalog.variants import Compares, Gives, Meets
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.fold import nodes
-from hydro_core.functions.tree import Bind, Param, Part
+from hydro_core.functions.tree import Bind, Param, Part, nodes
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.types.item import Row
 

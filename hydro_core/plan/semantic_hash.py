@@ -22,8 +22,8 @@ from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import passes_on
 from hydro_core.catalog.spec import Aggregate, Arg, OverFunction
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.fold import children
-from hydro_core.functions.forms.stored_form import printed, stored_form
+from hydro_core.functions.forms import printed, stored_form
+from hydro_core.functions.tree import children
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.ir.walk import components, predecessors
 from hydro_core.types.item import ItemType

@@ -11,7 +11,7 @@ from typing import Literal, get_args, get_origin, get_type_hints
 
 from hydro_core.errors import Diagnostic, HydroError, ProgramError, TypeProblem
 from hydro_core.files.local_path import place_at
-from hydro_core.lang.similar import did_you_mean
+from hydro_core.lang.source import did_you_mean
 from hydro_core.machine.environment import wrong_master
 from hydro_core.machine.spark_conf import wrong_conf
 from hydro_core.project.expected import expected_problems

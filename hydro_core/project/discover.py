@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 
 from hydro_core.errors import HydroError, ProgramError, Span, shown_file
-from hydro_core.lang.suffixes import PROGRAMS
+from hydro_core.lang.source import PROGRAMS
 from hydro_core.machine.environment import wrong_variable
 from hydro_core.project.asset_yaml import flow_of_yaml
 from hydro_core.project.check import check_alone

@@ -32,7 +32,7 @@ from hydro_core.catalog.spec import Arg, Args, OpSpec, functions_of
 from hydro_core.catalog.state import DELTA
 from hydro_core.catalog.variants import Gives
 from hydro_core.errors import Diagnostic
-from hydro_core.functions.attempt import Use
+from hydro_core.functions.call import Use
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.builder import free_name
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId

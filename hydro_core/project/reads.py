@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from hydro_core.errors import Diagnostic, ProgramError
-from hydro_core.lang.similar import did_you_mean
+from hydro_core.lang.source import did_you_mean
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydro_core.ticks.calendar import Feed
 from hydro_core.types.columns import declared_columns

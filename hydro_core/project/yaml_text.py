@@ -20,8 +20,8 @@ from typing import Any
 import yaml
 
 from hydro_core.errors import Diagnostic, ProgramError, Span
-from hydro_core.functions.failed_call import shortened
-from hydro_core.lang.similar import did_you_mean
+from hydro_core.functions.call import shortened
+from hydro_core.lang.source import did_you_mean
 from hydro_core.machine.wrong_path import why_not
 from hydro_core.settings import MOST_ALIASED
 from hydro_core.types.containers import WrittenFloat

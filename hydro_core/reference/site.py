@@ -9,8 +9,15 @@ from typing import Any, NoReturn
 
 from hydro_core.catalog.spec import Args
 from hydro_core.errors import DataError
-from hydro_core.functions.evaluate import call_accumulate, call_item, call_pair
-from hydro_core.functions.failed_call import cure, kind_of, shown, why
+from hydro_core.functions.call import (
+    call_accumulate,
+    call_item,
+    call_pair,
+    cure,
+    kind_of,
+    shown,
+    why,
+)
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Node
 from hydro_core.reference.fit import fits

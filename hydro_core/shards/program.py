@@ -32,13 +32,12 @@ from hydro_core.catalog.spec import Args, OrderRule
 from hydro_core.compile import Compiled, compile_graph
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.fold import children, with_children
 from hydro_core.functions.from_tree import function_of, is_complete
-from hydro_core.functions.tree import Expr, Make, Op, Param, Part
+from hydro_core.functions.tree import Expr, Make, Op, Param, Part, children, with_children
 from hydro_core.functions.views import ITEM
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import behind
-from hydro_core.lang.similar import no_such_input
+from hydro_core.lang.source import no_such_input
 from hydro_core.types.item import BOOLEAN, ItemType, Tuple, at
 from hydro_core.types.stream import Order, StreamType
 

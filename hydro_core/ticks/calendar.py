@@ -17,7 +17,7 @@ from itertools import pairwise
 from zoneinfo import ZoneInfo, available_timezones
 
 from hydro_core.errors import ProgramError
-from hydro_core.lang.similar import did_you_mean
+from hydro_core.lang.source import did_you_mean
 from hydro_core.ticks.every import Every
 
 _FIRST, _LAST = (end.replace(tzinfo=UTC) for end in (datetime.min, datetime.max))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hydro_core.cli.command import FORMAT, Word, number_of
 from hydro_core.cli.table import ENGINE, PARAM, SCHEMA, of_a_program, of_a_project
-from hydro_core.lang.suffixes import FORMS
+from hydro_core.lang.source import FORMS
 
 from .tick_commands import FLOW
 

@@ -18,7 +18,7 @@ from hydro_core.cli.program_arguments import (
 )
 from hydro_core.compile import Compiled, compile_graph
 from hydro_core.lang.load import load
-from hydro_core.lang.suffixes import PROGRAMS
+from hydro_core.lang.source import PROGRAMS
 from hydro_core.machine.environment import settings_of
 from hydro_core.machine.wrong_path import refuse_unwritable, written_at
 from hydro_core.project.program import program_of

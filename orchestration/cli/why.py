@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hydro_core.analysis.slice_wording import column_of, in_words
-from hydro_core.analysis.slices import Known, all_columns, slice_of
+from hydro_core.analysis.slices import Known, all_columns, column_of, in_words, slice_of
 from hydro_core.cli.command import Asked
 from hydro_core.compile import planned
 from hydro_core.printing.table import table_lines

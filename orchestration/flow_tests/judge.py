@@ -29,7 +29,7 @@ from typing import Any
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.errors import Diagnostic, HydroError, ProgramError, Span
-from hydro_core.lang.similar import did_you_mean
+from hydro_core.lang.source import did_you_mean
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.yaml_text import Document, YamlValue
 from hydro_core.ticks.tick import Outputs, TickInput

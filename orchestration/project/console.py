@@ -11,7 +11,7 @@ from typing import Any
 from hydro_core.cli import output
 from hydro_core.cli.command import Asked, MisuseError
 from hydro_core.errors import DataError, in_a_line
-from hydro_core.lang.similar import did_you_mean
+from hydro_core.lang.source import did_you_mean
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow, span
 from hydro_core.types.item import BOOLEAN, STRING, ItemType, is_numeric

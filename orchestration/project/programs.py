@@ -14,7 +14,7 @@ from hydro_core.artifact.deployment import PACKAGE, Costs, Deployment, Validated
 from hydro_core.artifact.files import WrittenDeployment
 from hydro_core.errors import Diagnostic
 from hydro_core.lang.params import written
-from hydro_core.lang.suffixes import PROGRAMS
+from hydro_core.lang.source import PROGRAMS
 from hydro_core.plan.semantic_hash import program_hashes
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.program_change.said import Said, said

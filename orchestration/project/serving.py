@@ -24,7 +24,7 @@ from hydro_core.artifact.files import (
 from hydro_core.catalog.forms import Form
 from hydro_core.errors import DataError, ProgramError
 from hydro_core.lang.params import changed_params, written
-from hydro_core.lang.suffixes import PROGRAMS
+from hydro_core.lang.source import PROGRAMS
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.program_change.said import said
 from hydro_core.project.cutting import served, sharding_of

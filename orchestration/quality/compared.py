@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hydro_core.analysis.slice_wording import path_name
+from hydro_core.analysis.slices import path_name
 from hydro_core.errors import DataError, ProgramError
 from hydro_core.ticks.wanted import field_of
 from hydro_core.types.json import to_json

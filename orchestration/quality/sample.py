@@ -20,8 +20,7 @@ import pyarrow as pa
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.partition.steps import Steps, steps_of
-from hydro_core.analysis.slice_wording import path_name
-from hydro_core.analysis.slices import Known, all_columns, slice_of
+from hydro_core.analysis.slices import Known, all_columns, path_name, slice_of
 from hydro_core.compile import Compiled, planned
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.tick_plan import TickPlan

@@ -18,7 +18,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from hydro_core.lang.suffixes import PROGRAMS
+from hydro_core.lang.source import PROGRAMS
 from hydro_core.project.discover import ASSETS, SETTINGS
 
 from .wire import Message

@@ -15,7 +15,7 @@ PLACES = {
     ("hydro_core/functions/from_tree.py", "compile"),
     ("hydro_core/functions/from_tree.py", "eval"),
     # a live function's source, which is compared with the function and never runs
-    ("hydro_core/functions/reading/names.py", "compile"),
+    ("hydro_core/functions/reading/scope.py", "compile"),
 }
 
 

@@ -29,9 +29,9 @@ ASKS = {
 _REASONS: Mapping[str, str] = {
     "It works on values in memory, or on code, and reads nothing.": """
         hydro_core/files/places.py _common_schema: ArrowException
-        hydro_core/functions/attempt.py _reason: Exception
+        hydro_core/functions/call.py _reason: Exception
         hydro_core/reference/site.py _try: Exception
-        hydro_core/spark/functions/udf.py guarded: Exception
+        hydro_core/spark/functions/apply.py guarded: Exception
         hydro_core/spark/store/lookups/derived.py _may_pass: Exception
         hydro_core/spark/store/lookups/passing_columns.py _constant: Exception
         hydro_core/lang/print.py _reads_back: HydroError
@@ -44,10 +44,10 @@ _REASONS: Mapping[str, str] = {
         hydro_core/cli/run.py _read_text: OSError
         hydro_core/cli/stats.py statistics_of: OSError
         hydro_core/functions/library/calendars.py zone_of: OSError
-        hydro_core/functions/reading/names.py _syntax: OSError
+        hydro_core/functions/reading/scope.py _syntax: OSError
         hydro_core/lang/load.py _flows_in: OSError
         hydro_core/lang/load.py read_program: OSError
-        hydro_core/lang/place.py of_function: OSError
+        hydro_core/lang/source.py of_function: OSError
         hydro_core/project/yaml_text.py _text: OSError
         orchestration/project/known_settings.py worker_token: OSError
         orchestration/project/settings_file.py _text: OSError

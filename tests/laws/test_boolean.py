@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hydro_core.functions.forms.plain_tests import known_by
+from hydro_core.functions.forms import known_by
 from hydro_core.functions.read import read_function
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.values import RowItem

@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
-from hydro_core.functions.evaluate import call_item
-from hydro_core.functions.forms.stored_form import stored_form
+from hydro_core.functions.call import call_item
+from hydro_core.functions.forms import stored_form
 from hydro_core.functions.from_tree import function_of, is_complete, text_of
 from hydro_core.types.values import canonical
 from tests.support.functions import live

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from hydro_core.errors import TypeProblem
-from hydro_core.functions.evaluate import call_item
+from hydro_core.functions.call import call_item
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.lineage.field_map import FieldMap, ResultUse, field_map
+from hydro_core.functions.lineage import FieldMap, ResultUse, field_map
 from hydro_core.functions.result_type import result_type
 from hydro_core.types.item import FieldPath
 from hydro_core.types.values import canonical, conform

@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
-from hydro_core.functions.evaluate import call_item
+from hydro_core.functions.call import call_item
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_function
 from hydro_core.functions.result_type import result_type

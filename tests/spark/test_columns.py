@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from hydro_core.functions.evaluate import call_item
+from hydro_core.functions.call import call_item
 from hydro_core.functions.result_type import result_type
 from hydro_core.spark.functions.apply import apply, apply_predicate
 from hydro_core.spark.functions.columns import NotCompilable, to_column

@@ -17,9 +17,9 @@ from hydro_core.errors import HydroError
 from hydro_core.ir.graph import Node
 from hydro_core.lang.resolve import parse
 from hydro_core.running import run_json
-from hydro_core.spark.lower.aggregates.named import merged_aggregate
-from hydro_core.spark.lower.by_key.along_ticks import Merging
-from hydro_core.spark.lower.items.keyed import GroupKeys
+from hydro_core.spark.lower.aggregates import merged_aggregate
+from hydro_core.spark.lower.items import GroupKeys
+from hydro_core.spark.lower.keyed import Merging
 from hydro_core.spark.session.sessions import few_rows_session
 from hydro_core.types.ddl import parse_ddl
 from tests.support.refused import Refused

@@ -14,8 +14,8 @@ from hydro_core.plan.planner import plan
 from hydro_core.settings import Settings
 from hydro_core.spark.frames.relation import ITEM, TICK, Kind, Relation
 from hydro_core.spark.inputs.batches import Batch, batch_of
-from hydro_core.spark.lower.items.columns import make_tuple
-from hydro_core.spark.lower.relations.product import Range, product
+from hydro_core.spark.lower.items import make_tuple
+from hydro_core.spark.lower.relations import Range, product
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.types.item import LONG, Tuple
 

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from hydro_core.catalog.registry import CATALOG
 from hydro_core.catalog.spec import Args
-from hydro_core.functions.evaluate import call_accumulate, call_pair
+from hydro_core.functions.call import call_accumulate, call_pair
 from hydro_core.functions.fn import Algebra, Fn
 from hydro_core.functions.read import read_function
 from hydro_core.functions.result_type import accumulator_type
@@ -22,10 +22,9 @@ from hydro_core.ir.graph import Node
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.guards import MARK
-from hydro_core.spark.lower.aggregates.folds import wrapped
-from hydro_core.spark.lower.aggregates.native import native_fold, native_reduction
-from hydro_core.spark.lower.aggregates.partial import MergedResult
-from hydro_core.spark.lower.items.columns import literal
+from hydro_core.spark.lower.aggregates import MergedResult
+from hydro_core.spark.lower.folds import native_fold, native_reduction, wrapped
+from hydro_core.spark.lower.items import literal
 from hydro_core.spark.lower.registry import Step
 from hydro_core.spark.session.sessions import few_rows_session
 from hydro_core.types.arrow import from_arrow

@@ -14,7 +14,7 @@ from hydro_core.cli.main import main
 from hydro_core.compile import compile_graph
 from hydro_core.engines import Options
 from hydro_core.errors import HydroError
-from hydro_core.functions.evaluate import router
+from hydro_core.functions.call import router
 from hydro_core.lang.resolve import parse
 from hydro_core.running import given_types, read_ticks, run_items
 from hydro_core.shards.program import sharded

@@ -62,7 +62,7 @@ PROGRAMS = {
 
 @pytest.fixture(autouse=True)
 def _two_ticks_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hydro_core.spark.lower.relations.as_of.MANY_TICKS", 2)
+    monkeypatch.setattr("hydro_core.spark.lower.relations.MANY_TICKS", 2)
 
 
 def ticks(seed: int, of: str) -> list[dict[str, list[Any]]]:
@@ -107,7 +107,7 @@ def test_events_are_not_paired_with_every_version(spark: SparkSession) -> None:
 
 
 def test_in_a_short_range_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    from hydro_core.spark.lower.relations import as_of
+    from hydro_core.spark.lower import relations as as_of
 
     monkeypatch.setattr(as_of, "MANY_TICKS", 365)
     assert not as_of.pays(0, 363)
@@ -117,5 +117,5 @@ def test_in_a_short_range_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_who_is_there_is_the_same_without_looking_up(
     monkeypatch: pytest.MonkeyPatch, spark: SparkSession
 ) -> None:
-    monkeypatch.setattr("hydro_core.spark.lower.relations.as_of.MANY_TICKS", 365)
+    monkeypatch.setattr("hydro_core.spark.lower.relations.MANY_TICKS", 365)
     check("who is there", 2, [(2, 4)], spark)

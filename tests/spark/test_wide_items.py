@@ -115,7 +115,7 @@ def test_an_internal_error_of_spark_is_told_at_once(
 
     for module in (log, relation):
         monkeypatch.setattr(module, "exploded", as_they_come)
-    monkeypatch.setattr("hydro_core.spark.lower.by_key.along_ticks.exploded", as_they_come)
+    monkeypatch.setattr("hydro_core.spark.lower.keyed.exploded", as_they_come)
     monkeypatch.setattr(memory, "run_ticks", runs)
     of = program(JOINED, {}, LINES)
     with pytest.raises(InternalSparkError, match="INTERNAL_ERROR_ATTRIBUTE_NOT_FOUND") as caught:

@@ -12,10 +12,8 @@ from typing import Any
 from hydro_core.functions.call import compiled
 from hydro_core.functions.fn import Fn
 from hydro_core.lang.rules.bodies import Body, Matched, check_head
-from hydro_core.lang.rules.cycles import recursive_groups
-from hydro_core.lang.rules.expressions import constant_of
-from hydro_core.lang.rules.syntax import Argument, DedalusRule, RuleExpression
-from hydro_core.lang.rules.translate import Rules
+from hydro_core.lang.rules.syntax import Argument, DedalusRule, RuleExpression, constant_of
+from hydro_core.lang.rules.translate import Rules, recursive_groups
 
 Facts = dict[str, set[tuple[Any, ...]]]
 Binding = Mapping[str, Any]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import count
 
-from hydro_core.functions.fold import mentions
-from hydro_core.functions.tree import Bind, Const, Expr, IfElse, Op, Param, is_function
+from hydro_core.functions.tree import Bind, Const, Expr, IfElse, Op, Param, is_function, mentions
 
 
 def strictly(node: Op) -> Expr:

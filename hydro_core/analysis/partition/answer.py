@@ -23,7 +23,7 @@ from hydro_core.catalog.spec import Never, OnAnyField, Replicated
 from hydro_core.errors import ProgramError
 from hydro_core.functions.tree import Make
 from hydro_core.ir.graph import Node
-from hydro_core.lang.similar import did_you_mean, no_such_input
+from hydro_core.lang.source import did_you_mean, no_such_input
 from hydro_core.types.item import FieldPath, at, leaves
 from hydro_core.types.stream import Order
 

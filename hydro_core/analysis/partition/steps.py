@@ -20,7 +20,7 @@ from hydro_core.analysis.partition.terms import (
 )
 from hydro_core.catalog.inputs import sides_of_key
 from hydro_core.catalog.spec import Always, OnAnyField, OnKey
-from hydro_core.functions.lineage.field_map import FieldMap
+from hydro_core.functions.lineage import FieldMap
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.ir.walk import behind, components, predecessors
 from hydro_core.types.item import FieldPath, ItemType, at

@@ -13,10 +13,8 @@ from functools import lru_cache
 from itertools import islice, product
 from typing import Any
 
-from hydro_core.functions.fold import children, nodes, with_children
-from hydro_core.functions.forms.normal import path_of
-from hydro_core.functions.forms.stored_form import StoredText
-from hydro_core.functions.tree import Const, Expr, Make, Op, Param
+from hydro_core.functions.forms import StoredText, path_of
+from hydro_core.functions.tree import Const, Expr, Make, Op, Param, children, nodes, with_children
 from hydro_core.types.item import (
     BOOLEAN,
     DATE,

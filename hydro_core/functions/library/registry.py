@@ -10,7 +10,6 @@ from decimal import Decimal as DecimalValue
 from typing import Any
 
 from hydro_core.errors import TypeProblem
-from hydro_core.functions.fields import field_in, position
 from hydro_core.functions.kinds import (
     ANY,
     TIMEDELTA,
@@ -35,7 +34,7 @@ from hydro_core.functions.library.parsing import PARSING
 from hydro_core.functions.library.text_patterns import TextMatch
 from hydro_core.functions.library.windows import WINDOWS
 from hydro_core.functions.library.wording import WORDING
-from hydro_core.functions.tree import Bind, Expr, Op, Param, Part
+from hydro_core.functions.tree import Bind, Expr, Op, Param, Part, field_in, position
 from hydro_core.types.item import INTEGERS, Array, Decimal, Row, Scalar, Tuple
 from hydro_core.types.values import RowItem, Struct
 

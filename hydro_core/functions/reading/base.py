@@ -10,12 +10,16 @@ from typing import Any, Literal
 from hydro_core.functions.allowed import CLASS_ATTRIBUTES
 from hydro_core.functions.library.registry import ALL_METHODS
 from hydro_core.functions.reading.check import Locate
-from hydro_core.functions.reading.names import Builtin, Constant, Find, Foreign, member
 from hydro_core.functions.reading.scope import (
+    Builtin,
+    Constant,
+    Find,
+    Foreign,
     Local,
     LocalFunction,
     Scope,
     UnreadableError,
+    member,
     names_in,
 )
 from hydro_core.functions.tree import (

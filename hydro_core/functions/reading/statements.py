@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from hydro_core.functions.reading.base import is_pattern, unpacked
-from hydro_core.functions.reading.calls import Calls
-from hydro_core.functions.reading.expressions import binary_symbol
+from hydro_core.functions.reading.expressions import Calls, binary_symbol
 from hydro_core.functions.reading.scope import (
     Local,
     LocalFunction,

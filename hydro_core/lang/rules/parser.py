@@ -11,8 +11,8 @@ from collections.abc import Collection, Sequence
 from hydro_core.catalog.aggregates import AGGREGATES, NAMES
 from hydro_core.errors import Diagnostic, ProgramError, Span
 from hydro_core.functions.allowed import BUILTINS
-from hydro_core.lang.rules.expressions import read_expression, variables_of
 from hydro_core.lang.rules.syntax import (
+    RULE,
     Argument,
     BodyCondition,
     Declaration,
@@ -22,11 +22,14 @@ from hydro_core.lang.rules.syntax import (
     Mention,
     RuleExpression,
     RuleProgram,
+    RuleToken,
     Time,
+    TokenReader,
+    read_expression,
+    tokenize,
+    variables_of,
 )
-from hydro_core.lang.rules.tokens import RULE, RuleToken, TokenReader, tokenize
-from hydro_core.lang.similar import did_you_mean
-from hydro_core.lang.source import Source
+from hydro_core.lang.source import Source, did_you_mean
 
 _DIRECTIVES = ("input", "output", "decl", "never", "fd")
 _DECLARED = "it is written `.input edge(src: long, dst: long)`"

@@ -11,7 +11,7 @@ from typing import Literal
 from hydro_core.catalog.io import TICK
 from hydro_core.errors import Code, Diagnostic, ProgramError, Span, TypeProblem
 from hydro_core.lang.rules.syntax import Argument, Declaration, DedalusRule, Mention, RuleProgram
-from hydro_core.lang.similar import did_you_mean
+from hydro_core.lang.source import did_you_mean
 from hydro_core.types.ddl import DDL, parse_ddl
 from hydro_core.types.item import ItemType
 

@@ -1,16 +1,11 @@
-"""Rules to the graph that text programs have.
-
-A predicate is what its rules say, each row once: a union of bodies and `unique`. What holds in the
-next tick comes through `prev`. What arrives at a later one is, with `delivery="next"`, what was
-sent in the tick before, and with `delivery="open"` an input of the predicate's name and an output
-`NAME_async`.
-"""
+"""Rules to the graph of a text program."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Literal
 
 from hydro_core.catalog.combine import CROSS, UNION
@@ -21,11 +16,17 @@ from hydro_core.catalog.state import PERSIST, PREV
 from hydro_core.errors import Diagnostic, ProgramError, Span, beginning
 from hydro_core.ir.builder import build
 from hydro_core.ir.graph import Graph
-from hydro_core.ir.walk import reachable
-from hydro_core.lang.rules.bodies import Body, body_of, check_head
-from hydro_core.lang.rules.cycles import check_beginnings, check_cycles, recursive_groups
-from hydro_core.lang.rules.expressions import constant_of
-from hydro_core.lang.rules.operators import NodeToBe, Operators, Rows, function
+from hydro_core.ir.walk import components, reachable, shortest_path
+from hydro_core.lang.rules.bodies import (
+    Body,
+    NodeToBe,
+    Operators,
+    Rows,
+    RuleReader,
+    body_of,
+    check_head,
+    function,
+)
 from hydro_core.lang.rules.parser import parse_rules_text
 from hydro_core.lang.rules.predicates import (
     Predicate,
@@ -34,7 +35,6 @@ from hydro_core.lang.rules.predicates import (
     item_of,
     outputs_of,
 )
-from hydro_core.lang.rules.rows_of import RuleReader
 from hydro_core.lang.rules.syntax import (
     Argument,
     DedalusRule,
@@ -42,9 +42,106 @@ from hydro_core.lang.rules.syntax import (
     Mention,
     RuleExpression,
     RuleProgram,
+    constant_of,
 )
 from hydro_core.lang.source import Source
 from hydro_core.types.item import ItemType
+
+# Cycles through a negation or an aggregate: what needs a whole predicate makes that predicate.
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A head that needs a predicate of this tick; `whole`: all of it, before it says anything."""
+
+    head: str
+    body: str
+    whole: bool
+    rule: DedalusRule
+    span: Span
+
+
+def edges_of(program: RuleProgram) -> Iterator[Edge]:
+    """What needs what within a tick."""
+    for rule in program.rules:
+        if rule.time == "now":
+            for atom, negated in rule.body.atoms():
+                whole = negated or rule.has_aggregates
+                yield Edge(rule.head.predicate, atom.predicate, whole, rule, atom.span)
+
+
+def recursive_groups(program: RuleProgram) -> list[frozenset[str]]:
+    """The predicates that need each other within a tick; a group comes before its readers."""
+    needs: dict[str, dict[str, None]] = {}
+    for edge in edges_of(program):
+        needs.setdefault(edge.head, {})[edge.body] = None
+        needs.setdefault(edge.body, {})
+    return [frozenset(group) for group in components({k: list(v) for k, v in needs.items()})]
+
+
+def check_cycles(program: RuleProgram) -> list[Diagnostic]:
+    """An error for each group of predicates that cannot be put into an order."""
+    edges = list(edges_of(program))
+    problems = []
+    for group in recursive_groups(program):
+        inside = [e for e in edges if e.head in group and e.body in group]
+        whole = [e for e in inside if e.whole]
+        if whole:
+            problems.append(_diagnostic(min(whole, key=lambda e: beginning(e.span)), inside))
+    return problems
+
+
+def _diagnostic(edge: Edge, inside: list[Edge]) -> Diagnostic:
+    needs: dict[str, list[str]] = {e.head: [] for e in inside}
+    for e in inside:
+        needs[e.head].append(e.body)
+    names = shortest_path(needs, edge.body, edge.head, needs)
+    back = (next(e for e in inside if (e.head, e.body) == step) for step in pairwise(names))
+    steps = [edge, *back]
+    shown = "".join(f"{e.head} needs {'all of ' if e.whole else ''}{e.body}, " for e in steps)
+    why = "aggregates" if edge.rule.has_aggregates else "negates"
+    message = (
+        f"`{edge.head}` {why} `{edge.body}`, which is made of `{edge.head}` in the same tick: "
+        f"{shown.removesuffix(', ')}"
+    )
+    last = steps[-1]
+    line = last.rule.head.span.line
+    cure = (
+        f"`{last.rule.head.predicate}(…)@next` in line {line} breaks the cycle: it then holds in "
+        f"the tick after; else rewrite what {edge.head} {why}"
+    )
+    return Diagnostic("cycle", message, edge.span, edge.head, help=cure)
+
+
+def check_beginnings(program: RuleProgram, predicates: Mapping[str, Predicate]) -> list[Diagnostic]:
+    """An error for each predicate without declared types of which every rule needs it already."""
+    begun = {name for name, p in predicates.items() if not p.rules or p.is_input or p.schema}
+    before = -1
+    while before != len(begun):
+        before = len(begun)
+        for rule in program.rules:
+            if all(atom.predicate in begun for atom in rule.body.positive):
+                begun.add(rule.head.predicate)
+    return [
+        Diagnostic(
+            "type",
+            f"no rule begins `{name}`: each of them needs `{name}` already, so it is always empty",
+            predicate.rules[0].head.span,
+            name,
+            help=f"write a rule that does not need it, or declare it: `.decl {name}(x: long)`",
+        )
+        for name, predicate in predicates.items()
+        if name not in begun
+    ]
+
+
+# Rules to the graph that text programs have.
+#
+# A predicate is what its rules say, each row once: a union of bodies and `unique`. What holds in
+# the next tick comes through `prev`. What arrives at a later one is, with `delivery="next"`, what
+# was sent in the tick before, and with `delivery="open"` an input of the predicate's name and an
+# output `NAME_async`.
+
 
 Delivery = Literal["next", "open"]
 ASYNC = "_async"

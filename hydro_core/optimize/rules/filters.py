@@ -22,7 +22,7 @@ from hydro_core.catalog.classes import (
 from hydro_core.catalog.spec import Args
 from hydro_core.catalog.variants import Gives, Meets
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.forms.normal import normal_tree, path_of
+from hydro_core.functions.forms import normal_tree, path_of
 from hydro_core.functions.from_tree import function_of, is_complete
 from hydro_core.functions.tree import Expr, Make, Op, Param
 from hydro_core.functions.views import ITEM, MISSING, at_path, row_view, side_view, through

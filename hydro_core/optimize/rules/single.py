@@ -25,9 +25,8 @@ from hydro_core.catalog.classes import (
 from hydro_core.catalog.parts import COUNT
 from hydro_core.catalog.spec import Args
 from hydro_core.catalog.variants import Gives, Meets
-from hydro_core.functions.fields import column_of
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.tree import Op, Param, Part
+from hydro_core.functions.tree import Op, Param, Part, column_of
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.optimize.load import Loaded
 from hydro_core.types.item import FLOATS, Decimal, ItemType, Row, Scalar

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hydro_core.catalog.spec import Aggregate
-from hydro_core.functions.attempt import CallAttempt
-from hydro_core.functions.evaluate import router
+from hydro_core.functions.call import CallAttempt, router
 from hydro_core.reference.bag import Bag
 from hydro_core.reference.definitions.aggregates import long_sum, mean_of, value_of
 from hydro_core.reference.definitions.group import aggregate

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hydro_core.catalog.refusals import undeclared
-from hydro_core.functions.failed_call import shown
+from hydro_core.functions.call import shown
 from hydro_core.reference.bag import Bag
 from hydro_core.reference.definitions.registry import SemiNaive, defines
 from hydro_core.reference.keys import columns_of, field

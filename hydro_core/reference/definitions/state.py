@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, NoReturn
 
 from hydro_core.catalog.refusals import NO_COMMAND, NO_KEYED_COMMAND, Refusal
-from hydro_core.functions.failed_call import shown
+from hydro_core.functions.call import shown
 from hydro_core.reference.bag import EMPTY, Bag
 from hydro_core.reference.definitions.registry import SemiNaive, defines
 from hydro_core.reference.past import NodePast

@@ -44,11 +44,10 @@ from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.log import consolidated, live_rows
 from hydro_core.spark.frames.materialize import exactly, held, materialized
 from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, Kind, Relation
-from hydro_core.spark.lower.over_time.growth import first_seen
-from hydro_core.spark.lower.over_time.history import additions
+from hydro_core.spark.lower.changelogs import as_changes, changes_of, handed_on
+from hydro_core.spark.lower.over_time import additions, first_seen
 from hydro_core.spark.lower.registry import Step, as_kind, fitted, lower
-from hydro_core.spark.lower.relations.changes import as_changes, changes_of, handed_on
-from hydro_core.spark.lower.relations.rows import (
+from hydro_core.spark.lower.relations import (
     added_up,
     empty_frame,
     positioned,

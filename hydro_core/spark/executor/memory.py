@@ -32,7 +32,7 @@ from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.leaf import frame_of
 from hydro_core.spark.frames.materialize import collected, exactly
 from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK
-from hydro_core.spark.lower.relations.rows import positioned
+from hydro_core.spark.lower.relations import positioned
 from hydro_core.spark.session.session import shared_session
 from hydro_core.spark.session.sessions import few_rows_session
 from hydro_core.spark.store.lookups.agreeing import KnownItems, Met

@@ -18,7 +18,7 @@ from hydro_core.spark.frames.parquet import write_parquet
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
 from hydro_core.spark.frames.stores import spark_name
 from hydro_core.spark.frames.types import item_type, spark_type
-from hydro_core.spark.lower.relations.rows import positioned
+from hydro_core.spark.lower.relations import positioned
 from hydro_core.spark.store.schema import stored
 from hydro_core.types.arrow import arrow_type
 from hydro_core.types.item import Row, Tuple

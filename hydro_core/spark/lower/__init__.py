@@ -1,19 +1,14 @@
-"""From relations to a relation: one function for each operator, in folders by their classes."""
+"""Lowerings: one function for each operator, from relations to a relation.
 
-from hydro_core.spark.lower.bilinear import cross as cross
-from hydro_core.spark.lower.bilinear import join as join
-from hydro_core.spark.lower.by_key import difference as difference
-from hydro_core.spark.lower.by_key import group as group
-from hydro_core.spark.lower.by_key import nearest as nearest
-from hydro_core.spark.lower.by_key import ordered as ordered
-from hydro_core.spark.lower.by_key import running as running
-from hydro_core.spark.lower.by_key import tails as tails
-from hydro_core.spark.lower.by_position import order as order
-from hydro_core.spark.lower.linear import io as io
-from hydro_core.spark.lower.linear import itemwise as itemwise
-from hydro_core.spark.lower.linear import quarantine as quarantine
-from hydro_core.spark.lower.linear import shards as shards
-from hydro_core.spark.lower.over_time import commands as commands
-from hydro_core.spark.lower.over_time import growth as growth
-from hydro_core.spark.lower.over_time import history as history
-from hydro_core.spark.lower.over_time import recent as recent
+Other folders use `registry` (`lower`, `Step`), `items` and `relations`, and `explained`, which says
+how the functions of a program run. The operators stand by their class: `linear`, `joins`, `keyed`,
+`ordered`, `running`, `positional`, `over_time`; importing this package registers all of them.
+"""
+
+from hydro_core.spark.lower import joins as joins
+from hydro_core.spark.lower import keyed as keyed
+from hydro_core.spark.lower import linear as linear
+from hydro_core.spark.lower import ordered as ordered
+from hydro_core.spark.lower import over_time as over_time
+from hydro_core.spark.lower import positional as positional
+from hydro_core.spark.lower import running as running

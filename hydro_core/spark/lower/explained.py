@@ -29,8 +29,7 @@ from hydro_core.plan.kinds import Kind, is_in_order
 from hydro_core.spark.frames.dry import BLANK, dry_run
 from hydro_core.spark.frames.relation import Relation
 from hydro_core.spark.functions.columns import NotCompilable, predicate_column, to_column
-from hydro_core.spark.lower.by_key.along_ticks import Replaying
-from hydro_core.spark.lower.by_key.summaries import summary_of
+from hydro_core.spark.lower.keyed import Replaying, summary_of
 from hydro_core.spark.lower.registry import Step
 from hydro_core.types.item import ItemType
 from hydro_core.types.stream import Order

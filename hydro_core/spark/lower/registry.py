@@ -1,12 +1,13 @@
-"""The lowerings by operator name: `@lowers("delta")` on a function from a `Step` to a `Relation`.
+"""Registry of lowerings: `@lowers("delta")` on a function from a `Step` to a `Relation`.
 
-A lowering is a function of DataFrames: it starts no job. What it gives holds in the range [first,
-last], and has the item type of the operator's output; the executor brings it to the kind and
-order that the plan says.
+A lowering is a function of DataFrames: it starts no job. Its result holds in the range [first,
+last] and has the item type of the operator's output; the executor brings it to the kind and order
+that the plan asks for. A failure in the data is a column that fails the tick when it is evaluated.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -15,6 +16,8 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from hydro_core.catalog.forms import Form
+from hydro_core.catalog.refusals import Refusal
+from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Node
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.versions import Key
@@ -22,8 +25,47 @@ from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.few_rows import together
 from hydro_core.spark.frames.materialize import Materialize, checkpointed
 from hydro_core.spark.frames.relation import FOREVER, ITEM, ORD, TICK, UNTIL, Relation
-from hydro_core.spark.functions.udf import python_columns
+from hydro_core.spark.functions.apply import python_columns
+from hydro_core.spark.session.failures import AS_JSON, MARKER, payload
 from hydro_core.types.item import ItemType
+
+# Failures that a lowering finds in the data: a column that fails the tick when it is evaluated.
+
+
+NUMBER = "\0"
+"""Where a refusal names the number."""
+
+
+def fail(
+    node: Node,
+    refusal: Refusal,
+    item: Column | None = None,
+    *,
+    fn: Fn | None = None,
+    tick: Column | None = None,
+    number: Column | None = None,
+) -> Column:
+    """A column that has no value: wherever it is evaluated, the tick is refused, on this item."""
+    known = payload(fn, f"`{node.op.called}`", refusal.reason, refusal.cure)
+    if known["span"] is None and node.span is not None:
+        s = node.span
+        known["span"] = (s.file, s.line, s.column, s.end_line, s.end_column, s.text)
+    before, named, after = (MARKER + json.dumps(known)[:-1]).partition(json.dumps(NUMBER)[1:-1])
+    parts = [F.lit(before)]
+    if named and number is not None:
+        parts += [number.cast("string"), F.lit(after)]
+    parts += [F.lit(', "tick": '), (F.col(TICK) if tick is None else tick).cast("string")]
+    if item is not None:
+        parts += [F.lit(', "items": '), F.to_json(F.struct(item.alias("_1")), AS_JSON)]
+    return F.raise_error(F.concat(*parts, F.lit("}")))
+
+
+# The lowerings by operator name: `@lowers("delta")` on a function from a `Step` to a `Relation`.
+#
+# A lowering is a function of DataFrames: it starts no job. What it gives holds in the range
+# [first, last], and has the item type of the operator's output; the executor brings it to the
+# kind and order that the plan says.
+
 
 Lowered = Relation | Mapping[str, Relation]
 """One relation, or one for each output port."""

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from hydro_core.catalog.forms import Form
 from hydro_core.errors import DataError
-from hydro_core.lang.similar import did_you_mean
+from hydro_core.lang.source import did_you_mean
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.verify import Measure, refuse_damaged
 from hydro_core.spark.store.ledger.commit import Commit

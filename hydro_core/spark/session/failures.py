@@ -23,7 +23,7 @@ from hydro_core.catalog.refusals import sum_beyond
 from hydro_core.catalog.spec import functions_of
 from hydro_core.errors import DataError, HydroError, InfrastructureError, Span
 from hydro_core.files.unreadable import CUT_OFF
-from hydro_core.functions.failed_call import cure, shortened, why
+from hydro_core.functions.call import cure, shortened, why
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Node
 from hydro_core.machine.faults import chain

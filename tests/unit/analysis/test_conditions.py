@@ -5,8 +5,12 @@ from __future__ import annotations
 import pytest
 
 from hydro_core import Flow
-from hydro_core.analysis.bounds import bounds_of, equal_columns, shared_parts
-from hydro_core.analysis.conditions import without_conditions
+from hydro_core.analysis.conditions import (
+    bounds_of,
+    equal_columns,
+    shared_parts,
+    without_conditions,
+)
 from hydro_core.compile import best_plan, compile_text
 from hydro_core.functions.fn import Fn
 from hydro_core.optimize.report import as_text

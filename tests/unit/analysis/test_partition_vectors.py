@@ -15,8 +15,8 @@ from hydro_core.analysis.partition.steps import steps_of
 from hydro_core.analysis.partition.terms import At, KeyTerm, of_tree, rewritten, whole
 from hydro_core.catalog.spec import functions_of
 from hydro_core.compile import Compiled, compile_text
-from hydro_core.functions.fold import children, with_children
-from hydro_core.functions.lineage.field_map import field_map
+from hydro_core.functions.lineage import field_map
+from hydro_core.functions.tree import children, with_children
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType, at
 from tests.unit.shared import or_skipped, vectors

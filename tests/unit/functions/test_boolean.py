@@ -7,8 +7,7 @@ from collections.abc import Hashable
 
 import pytest
 
-from hydro_core.functions.forms.plain_tests import known_by
-from hydro_core.functions.forms.stored_form import stored_form
+from hydro_core.functions.forms import known_by, stored_form
 from hydro_core.functions.read import read_callable, read_function
 from hydro_core.types.ddl import parse_ddl
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from hydro_core import fn
-from hydro_core.functions.evaluate import call_item
+from hydro_core.functions.call import call_item
 from hydro_core.functions.library.registry import DATA_FUNCTIONS
 from hydro_core.functions.result_type import result_type
 from hydro_core.types.ddl import parse_ddl

@@ -13,7 +13,7 @@ import pytest
 from hydro_core.engines import Options
 from hydro_core.errors import HydroError, TypeProblem
 from hydro_core.functions.call import TextCall
-from hydro_core.functions.python_text import python_text
+from hydro_core.functions.from_tree import python_text
 from hydro_core.lang.print import to_text
 from hydro_core.lang.resolve import parse
 from tests.support.escapes import ESCAPES, MODULE, lay, run

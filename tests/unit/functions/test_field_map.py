@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hydro_core.functions.lineage.field_map import FieldMap, ResultUse, field_map
+from hydro_core.functions.lineage import FieldMap, ResultUse, field_map
 from hydro_core.functions.read import read_callable
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import UNKNOWN, FieldPath, ItemType, at, leaves

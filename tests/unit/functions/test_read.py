@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hydro_core.errors import TypeProblem
-from hydro_core.functions.evaluate import call_accumulate, call_item, call_pair
+from hydro_core.functions.call import call_accumulate, call_item, call_pair
 from hydro_core.functions.fn import Algebra
 from hydro_core.functions.read import constant, read_callable, read_function
 from hydro_core.functions.tree import Const, Op, Param

@@ -12,7 +12,7 @@ import pytest
 from hydro_core import fn
 from hydro_core.errors import TypeProblem
 from hydro_core.fn import re
-from hydro_core.functions.evaluate import call_item
+from hydro_core.functions.call import call_item
 from hydro_core.functions.from_tree import function_of
 from hydro_core.functions.result_type import result_type
 from hydro_core.types.ddl import parse_ddl

@@ -10,8 +10,8 @@ import pytest
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.bind import bind
+from hydro_core.functions.call import call_item
 from hydro_core.functions.constant import value_of
-from hydro_core.functions.evaluate import call_item
 from hydro_core.functions.result_type import result_type
 from hydro_core.functions.tree import Op
 from hydro_core.types.ddl import parse_ddl, to_ddl

@@ -11,7 +11,7 @@ import pytest
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.allowed import attribute, visible
-from hydro_core.functions.evaluate import call_item
+from hydro_core.functions.call import call_item
 from hydro_core.functions.read import constant
 from hydro_core.types.values import RowItem, Struct, ValueProblem
 from tests.support.functions import text

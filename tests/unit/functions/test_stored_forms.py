@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hydro_core.functions.forms.stored_form import stored_form
+from hydro_core.functions.forms import stored_form
 from hydro_core.types.ddl import parse_ddl
 from tests.support.functions import text
 

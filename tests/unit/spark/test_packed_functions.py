@@ -10,7 +10,7 @@ import pytest
 
 from hydro_core.artifact.functions import ReferenceCall
 from hydro_core.errors import DataError
-from hydro_core.spark.functions.udf import pack, unpack
+from hydro_core.spark.functions.apply import pack, unpack
 from tests.support.refused import Refused
 
 ROOT = Path(__file__).parents[3]
@@ -27,7 +27,7 @@ def locked(x):
 """
 ELSEWHERE = """
 import sys
-from hydro_core.spark.functions.udf import unpack
+from hydro_core.spark.functions.apply import unpack
 assert not any(name.endswith("_of_a_project") for name in sys.modules)
 print(unpack(bytes.fromhex(sys.stdin.read()))(13))
 """

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from hydro_core.errors import HydroError
-from hydro_core.functions.evaluate import call_item
+from hydro_core.functions.call import call_item
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_function
 from hydro_core.spark.store.lookups.derived import ASKED, passing_items

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from hydro_core.functions.fold import surely_reads
 from hydro_core.functions.kinds import ANY, ExprType
 from hydro_core.functions.totality import NotNull, where_false, where_true
-from hydro_core.functions.tree import Bind, Expr, IfElse, Op
+from hydro_core.functions.tree import Bind, Expr, IfElse, Op, surely_reads
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import compare, integers, lookup, numbers, structs
 from hydro_core.spark.functions.columns.value import (

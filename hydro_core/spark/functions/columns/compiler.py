@@ -14,15 +14,25 @@ from pyspark.sql import Column
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.bind import bind
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.fold import Fold, children
 from hydro_core.functions.kinds import TIMEDELTA
-from hydro_core.functions.tree import Bind, Const, Expr, IfElse, Make, Op, OpFamily, Param, Part
+from hydro_core.functions.tree import (
+    Bind,
+    Const,
+    Expr,
+    Fold,
+    IfElse,
+    Make,
+    Op,
+    OpFamily,
+    Param,
+    Part,
+    children,
+)
 from hydro_core.spark.functions.columns import (
     arrays,
     calls,
     choices,
     compare,
-    library,
     lookup,
     loops,
     moments,
@@ -30,6 +40,7 @@ from hydro_core.spark.functions.columns import (
     strings,
     structs,
 )
+from hydro_core.spark.functions.columns import calls as library
 from hydro_core.spark.functions.columns.structs import constant
 from hydro_core.spark.functions.columns.value import (
     ColumnScope,

@@ -9,8 +9,7 @@ from typing import Any
 
 from pyspark.sql import Column
 
-from hydro_core.functions.fields import field_in
-from hydro_core.functions.tree import Bind, Const, Expr, Make, Part, Spread
+from hydro_core.functions.tree import Bind, Const, Expr, Make, Part, Spread, field_in
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import arrays, compare, integers, strings, structs
 from hydro_core.spark.functions.columns.structs import constant

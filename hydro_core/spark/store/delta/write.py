@@ -27,7 +27,7 @@ from hydro_core.spark.frames.materialize import Materialize, checkpointed, exact
 from hydro_core.spark.frames.parquet import write_parquet
 from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK, Kind, Relation
 from hydro_core.spark.frames.stores import spark_name
-from hydro_core.spark.lower.relations.changes import as_changes, changes_of
+from hydro_core.spark.lower.changelogs import as_changes, changes_of
 from hydro_core.spark.store.delta.table import STAGED, StoredTable
 from hydro_core.spark.store.delta.table_rows import pieces_or_empty
 from hydro_core.spark.store.schema import TableSpec, flattened

@@ -15,11 +15,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hydro_core.functions.evaluate import call_item
-from hydro_core.functions.fields import field_in
+from hydro_core.functions.call import call_item
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of
-from hydro_core.functions.tree import Const, Expr, Op, Param, Part
+from hydro_core.functions.tree import Const, Expr, Op, Param, Part, field_in
 from hydro_core.spark.store.values import Column
 from hydro_core.types.item import Decimal, ItemType, Row, Scalar, is_integer
 

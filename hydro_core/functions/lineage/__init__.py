@@ -1,1 +1,0 @@
-"""Where the fields of a function's result come from: copies of fields, and expressions of them."""

@@ -1,1 +1,0 @@
-"""What becomes of many items, as aggregate columns, and the partial results they merge from."""

@@ -1,1 +1,0 @@
-"""Operators of all rows of a key: their results in values, and along the ticks as changes."""

@@ -1,1 +1,0 @@
-"""Operators that make or observe the order of a tick's items."""

@@ -1,1 +1,0 @@
-"""Operators that reach over ticks: histories, the tick before, changes, commands."""
