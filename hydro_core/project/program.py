@@ -17,6 +17,7 @@ from hydro_core.project.quarantine import asks, with_quarantine
 if TYPE_CHECKING:
     from hydro_core.analysis.infer import Typed
     from hydro_core.compile import Compiled
+    from hydro_core.ir.graph import Graph
 
 
 def program_of(flow: FlowAsset, served: Collection[str] = ()) -> Compiled:
@@ -30,21 +31,8 @@ def program_of(flow: FlowAsset, served: Collection[str] = ()) -> Compiled:
     """
     # The language is loaded where a program is read: of most commands it was read long ago.
     from hydro_core.compile import compile_graph
-    from hydro_core.lang.load import load
-    from hydro_core.project.modules import graph_of_module
 
-    try:
-        spec, params = str(flow.program), params_given(flow)
-        if flow.folder is None:
-            graph = load(spec, params)
-        elif is_module(flow):
-            graph = graph_of_module(flow.folder, spec, params)
-        else:
-            graph = load(str(flow.folder / spec), params)
-    except ProgramError as error:
-        # What is wrong with its file as a whole is said where the asset names it.
-        named = flow.places.get("program")
-        raise ProgramError(*(replace(d, span=d.span or named) for d in error.diagnostics)) from None
+    graph = written_graph(flow)
     read = graph.sources.keys() | (flow.inputs.keys() - set(served))
     flow = replace(flow, inputs={n: of for n, of in flow.inputs.items() if n in read})
     if asks(flow):
@@ -54,6 +42,28 @@ def program_of(flow: FlowAsset, served: Collection[str] = ()) -> Compiled:
     check_columns(flow, program.typed)
     check_sharding(flow, program)
     return program
+
+
+def written_graph(flow: FlowAsset) -> Graph:
+    """The graph of a flow's program as it is written, before it is judged by its asset.
+
+    Raises:
+        ProgramError: there is no such program, or it is wrong.
+    """
+    from hydro_core.lang.load import load
+    from hydro_core.project.modules import graph_of_module
+
+    try:
+        spec, params = str(flow.program), params_given(flow)
+        if flow.folder is None:
+            return load(spec, params)
+        if is_module(flow):
+            return graph_of_module(flow.folder, spec, params)
+        return load(str(flow.folder / spec), params)
+    except ProgramError as error:
+        # What is wrong with its file as a whole is said where the asset names it.
+        named = flow.places.get("program")
+        raise ProgramError(*(replace(d, span=d.span or named) for d in error.diagnostics)) from None
 
 
 def unread(flow: FlowAsset, program: Compiled) -> Iterator[Diagnostic]:

@@ -109,13 +109,11 @@ def _there(place: str, command: str, given: Sequence[str]) -> Iterable[str]:
     if place == "FLOW" or (place == "FILE" and command == "simulate"):
         return project.current().names
     if place == "OUTPUT" and given:
-        from hydro_core.lang.load import load
-        from hydro_core.project.discover import place_of
-        from hydro_core.project.program import params_given
+        from hydro_core.project.program import written_graph
 
         flows = {flow.name: flow for flow in project.current().flows}
         flow = flows.get(given[0])
-        return load(place_of(flow), params_given(flow)).sinks if flow else ()
+        return written_graph(flow).sinks if flow else ()
     return ()
 
 
