@@ -29,6 +29,7 @@ ASKS = {
 _REASONS: Mapping[str, str] = {
     "It works on values in memory, or on code, and reads nothing.": """
         hydro_core/files/places.py _common_schema: ArrowException
+        hydro_core/files/places.py _have_common_type: ArrowException
         hydro_core/functions/call.py _reason: Exception
         hydro_core/reference/site.py _try: Exception
         hydro_core/spark/functions/apply.py guarded: Exception

@@ -83,14 +83,6 @@ def test_a_text_that_does_not_say_all_is_read(deployed: Deployed) -> None:
             said_instead(replace(flow, **more), deployment)
 
 
-@pytest.mark.usefixtures("unread")
-def test_what_does_not_say_all_is_read_again(deployed: Deployed) -> None:
-    """Deployments of format 3 had lost `not null`."""
-    flow, deployment = deployed
-    with pytest.raises(AssertionError, match="is read"):
-        said_instead(flow, replace(deployment, format=3))
-
-
 @pytest.mark.parametrize("said_by", ["asset", "python"])
 def test_not_null_stays_deployed(
     said_by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -346,7 +346,11 @@ BROKEN = b"PAR1 this is no Parquet file PAR1"
         ({"a.csv": "k,v\na,1\n"}, "rows=a.csv:day", "tick column `day` is missing"),
         ({"a.csv": "k\na\n"}, "rows=a.csv", "column `v` is missing"),
         ({"a.csv": "k,v\na,x\n"}, "rows=a.csv", "line 2, column `v`: 'x' is not of type long"),
-        ({"a.csv": "k,v\na,1,2\n"}, "rows=a.csv", "line 2 has 3 fields, and the first line 2"),
+        (
+            {"a.csv": "k,v\na,1,2\n"},
+            "rows=a.csv",
+            "line 2 has 3 fields, and the file",
+        ),
         ({"a.csv": ""}, "rows=a.csv", "cannot be read"),
         ({"a.csv": "k,v,t\na,1,0\na,2,\n"}, "rows=a.csv:t", "it is null"),
         ({"a.csv": "k,v,t\na,1,0\na,2,-3\n"}, "rows=a.csv:t", "row 1 is of tick -3"),

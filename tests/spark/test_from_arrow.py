@@ -15,7 +15,7 @@ from hydro_core.spark.frames.from_arrow import table_frame
 
 pytestmark = pytest.mark.spark
 
-OF_LISTS = {"pipeline/pipeline.py", "lower/linear/io.py", "frames/from_arrow.py"}
+OF_LISTS = {"pipeline/pipeline.py", "lower/linear.py", "frames/from_arrow.py"}
 """Modules that make frames of lists, and the one that does so of tables."""
 
 

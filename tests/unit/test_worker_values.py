@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from hydro_core.errors import (
-    DataError,
     Diagnostic,
     EngineEndedError,
     HydroError,
@@ -114,7 +113,7 @@ def test_an_error_for_people_is_the_same(raised: type[HydroError], kind: type[Hy
     assert type(found) is kind
     assert isinstance(found, HydroError)
     assert found.diagnostics == (said,)
-    assert isinstance(found, DataError) == (kind is not ProgramError)
+    assert isinstance(found, TransientError) == (kind is not ProgramError)
 
 
 def test_what_is_a_bug_keeps_where_it_came_from() -> None:
