@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from hydro_core.errors import TransientError
+from hydro_core.errors import DataError
 from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.bootstrap import Bootstrap, Leaf, WantedTables, bootstrap
 from hydro_core.spark.inputs.batches import stored_batches
@@ -133,7 +133,7 @@ def test_everything_can_be_made_from_the_landed_past(
     assert (commit.first, commit.last, commit.plan) == (0, LAST, "after")
     run(after(served), LAST + 1, LAST + 2)
     assert shown(after(served)) == from_the_start
-    with refused(TransientError, "state"):
+    with refused(DataError, "state"):
         opened(served, BEFORE).run_tick(LAST + 3, batch(0))
 
 
