@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable, write_deltalake
 
 from benchmarks.measure import Ratio, note, parser_of, report
-from hydro_core.spark.inputs.arrivals.landings import LandingTable
-from hydro_core.spark.inputs.landing import InputBatches
+from hydro_core.spark.inputs.looks import LandingTable
+from hydro_core.spark.inputs.reading import InputBatches
 from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.types.ddl import parse_ddl

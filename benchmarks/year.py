@@ -26,8 +26,8 @@ from assets.flights.landing import FIRST_DAY, land
 from benchmarks.measure import Meter, Ratio, Runs, note, parser_of, plan_of, report, session
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
-from hydro_core.spark.inputs.arrivals.landings import LandingTable
-from hydro_core.spark.inputs.landing import InputBatches
+from hydro_core.spark.inputs.looks import LandingTable
+from hydro_core.spark.inputs.reading import InputBatches
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.ticks.calendar import Calendar
 

@@ -27,8 +27,8 @@ from ..project.settings import ProjectSettings
 from .readiness import HeldTick, Ready, held_by, ready
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.arrivals.landings import Landings, LandingTable
-    from hydro_core.spark.inputs.wanted import SlicedBatches
+    from hydro_core.spark.inputs.looks import Landings, LandingTable
+    from hydro_core.spark.inputs.reading import SlicedBatches
     from hydro_core.spark.pipeline.pipeline import Pipeline
     from hydro_core.spark.store.ledger.input_reads import InputRead
     from hydro_core.types.item import ItemType
@@ -163,7 +163,7 @@ class Flows:
 
     def landings(self, flow: FlowAsset) -> Landings:
         """Where what the flow's plan reads lands, to be looked at; no row is read for ticks."""
-        from hydro_core.spark.inputs.arrivals.landings import landings_of
+        from hydro_core.spark.inputs.looks import landings_of
 
         landings, items = self._where(flow, self.plan(flow))
         spark = lambda: self.pipeline(flow).spark  # noqa: E731
@@ -173,7 +173,7 @@ class Flows:
         self, flow: FlowAsset, plan: TickPlan | None = None, names: Iterable[str] | None = None
     ) -> SlicedBatches:
         """The inputs of the flow, or some of a plan's: what lands, to be read by ticks."""
-        from hydro_core.spark.inputs.wanted import SlicedBatches
+        from hydro_core.spark.inputs.reading import SlicedBatches
 
         landings, items = self._where(flow, plan or self.plan(flow), names)
         small = self.settings.spark.small_write_rows
@@ -186,7 +186,7 @@ class Flows:
         self, flow: FlowAsset, plan: TickPlan, names: Iterable[str] | None = None
     ) -> tuple[dict[str, LandingTable], dict[str, ItemType]]:
         """Where the inputs of a plan land, and the types of their items."""
-        from hydro_core.spark.inputs.arrivals.landings import LandingTable
+        from hydro_core.spark.inputs.looks import LandingTable
 
         flow = fitted(flow, plan)
         landings: dict[str, LandingTable] = {}

@@ -18,8 +18,8 @@ from hydro_core.ticks.calendar import TickWindow
 from .late_arrivals import UNCHANGED, LateArrivals, noticed
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.arrivals.landings import LandingView
     from hydro_core.spark.inputs.batches import Batch
+    from hydro_core.spark.inputs.looks import LandingView
     from hydro_core.spark.store.ledger.commit import Commit
     from hydro_core.spark.store.ledger.input_reads import InputRead
 
@@ -166,7 +166,7 @@ def as_arrived(
         seen: the inputs as their ticks have read them.
         commits: what the ledger says of them.
     """
-    from hydro_core.spark.inputs.arrivals.late_rows import unreported
+    from hydro_core.spark.inputs.arrivals import unreported
     from hydro_core.spark.store.ledger.standing import late_by_tick
 
     found = {}

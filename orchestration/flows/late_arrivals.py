@@ -156,7 +156,7 @@ def late_events(
     found: dict[int, dict[str, LateEvents]] = {}
     if not asked:
         return found
-    from hydro_core.spark.inputs.event_times import event_lateness
+    from hydro_core.spark.inputs.batches import event_lateness
     from hydro_core.ticks.tick_range import TickRange
 
     ticks = TickRange(windows[0].tick, windows[-1].tick, flow.ticks.calendar)

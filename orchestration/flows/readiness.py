@@ -16,7 +16,7 @@ from hydro_core.ticks.calendar import Calendar, Feed, TickWindow
 from .late_arrivals import LateArrivals, noticed
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.arrivals.landings import LandingView
+    from hydro_core.spark.inputs.looks import LandingView
 
 
 CommittedTicks = Callable[[str], int]

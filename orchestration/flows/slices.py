@@ -31,7 +31,7 @@ from .landed_past import rows_read
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hydro_core.spark.inputs.wanted import SlicedBatches
+    from hydro_core.spark.inputs.reading import SlicedBatches
     from hydro_core.spark.store.ledger.commit import Commit
     from hydro_core.spark.store.ledger.input_reads import InputRead
     from hydro_core.spark.store.ledger.ledger import Ledger
@@ -294,7 +294,7 @@ def rows_where(table: pa.Table, item: ItemType, where: Where) -> list[Any]:
     """The items of the rows of an output that have the values."""
     import pyarrow.dataset as ds
 
-    from hydro_core.spark.inputs.wanted import condition_of
+    from hydro_core.spark.inputs.reading import condition_of
     from hydro_core.spark.pipeline.rows import items_of_columns
 
     forms = {path: {canonical(v): v for v in known.values} for path, known in where.items()}

@@ -31,7 +31,7 @@ from .ranges import (
 from .report import TickReport, report_of_error, tables_of
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.arrivals.landings import LandingView
+    from hydro_core.spark.inputs.looks import LandingView
     from hydro_core.spark.pipeline.rework import Rework
 
     from ..flows.flows import Flows
@@ -98,7 +98,7 @@ def correct(
     read what `reading` has seen, or what is landed now: the ledger has one state of the landings
     for all of them. `computed_again` is called with the ticks that have been computed.
     """
-    from hydro_core.spark.inputs.arrivals.landings import look_again
+    from hydro_core.spark.inputs.looks import look_again
     from hydro_core.spark.pipeline.start_rework import correction
 
     def corrected() -> list[TickReport]:
@@ -160,7 +160,7 @@ def _replaced(
 
 def forget_lists(flows: Flows, flow: FlowAsset) -> None:
     """Removes old lists of files, where they take much; those that are read next stay."""
-    from hydro_core.spark.inputs.arrivals.listing import clear_listings
+    from hydro_core.spark.inputs.snapshot import clear_listings
 
     needed = {name for read in flows.reads(flow).values() for name in read.lists}
     if needed:

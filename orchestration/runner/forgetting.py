@@ -37,10 +37,9 @@ from .to_forget import (
 )
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.arrivals.handed_over import Deletion
-    from hydro_core.spark.inputs.arrivals.landings import LandingView
-    from hydro_core.spark.inputs.arrivals.removed_rows import RemovedRows
-    from hydro_core.spark.inputs.arrivals.source import LandingSource
+    from hydro_core.spark.inputs.looks import LandingView
+    from hydro_core.spark.inputs.removed_rows import Deletion, RemovedRows
+    from hydro_core.spark.inputs.snapshot import LandingSource
     from hydro_core.spark.store.ledger.input_reads import Counts, InputRead
 
     from .runner import TickRunner
@@ -147,7 +146,7 @@ def forget(found: ToForget, log: Log, others: Sequence[FlowAsset] = ()) -> int |
 
 def _refuse_others_gone(found: ToForget, first: int) -> None:
     """Refuses to compute ticks again, where other rows are gone that they have read."""
-    from hydro_core.spark.inputs.arrivals.removed_rows import seen_without
+    from hydro_core.spark.inputs.removed_rows import seen_without
 
     seen = dict(look(found.runner, found.flow, to_tell=True).seen)
     seen |= {name: seen_without(seen[name], one) for name, one in found.gone.items()}
@@ -168,7 +167,7 @@ def _seen(
     found: ToForget, before: Mapping[str, int], after: Mapping[str, int]
 ) -> tuple[LandingReads, Mapping[str, LandingView]]:
     """The landings as they are now; and those of which rows were deleted as they were before."""
-    from hydro_core.spark.inputs.arrivals.handed_over import Deleted, seen_by_way_of
+    from hydro_core.spark.inputs.removed_rows import Deleted, seen_by_way_of
 
     reading, reads, were = look(found.runner, found.flow), found.reads, {}
     seen = dict(reading.seen)
@@ -263,7 +262,7 @@ def _unread(
     counts: Mapping[str, Counts],
 ) -> Iterator[InputRead]:
     """What is to stand in the ledger of the inputs, which are read without the rows."""
-    from hydro_core.spark.inputs.arrivals.removed_rows import unread
+    from hydro_core.spark.inputs.removed_rows import unread
 
     for name, read in found.reads.items():
         if name in seen:
@@ -281,7 +280,7 @@ def _hand_over(
     Raises:
         HydroError: another writer is at work on one of them (code `state`), or it cannot be read.
     """
-    from hydro_core.spark.inputs.arrivals.handed_over import Deletion
+    from hydro_core.spark.inputs.removed_rows import Deletion
 
     runner, tables = found.runner, dict(_deletions(found))
     for name, (before, after) in landings.items():
@@ -298,7 +297,7 @@ def _hand_over(
 
 def _deletions(found: ToForget) -> Deletions:
     """When somebody was taken out of the tables of a flow, by its ledger; of all of them."""
-    from hydro_core.spark.inputs.arrivals.handed_over import Deletion
+    from hydro_core.spark.inputs.removed_rows import Deletion
     from hydro_core.spark.store.ledger.standing import FORGOTTEN
 
     directory = found.directory
@@ -317,7 +316,7 @@ def _deletions(found: ToForget) -> Deletions:
 def _tell(
     runner: TickRunner, other: FlowAsset, sources: Mapping[str, LandingSource], tables: Deletions
 ) -> None:
-    from hydro_core.spark.inputs.arrivals.handed_over import handed_over
+    from hydro_core.spark.inputs.removed_rows import handed_over
 
     pipeline, directory = runner.pipeline(other), runner.directory(other)
     with pipeline.lock:

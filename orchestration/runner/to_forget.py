@@ -24,10 +24,9 @@ from ..flows.landed_past import look
 from ..flows.late_arrivals import noticed
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.arrivals.landings import LandingView
-    from hydro_core.spark.inputs.arrivals.listing import Hashed
-    from hydro_core.spark.inputs.arrivals.removed_rows import RemovedRows
-    from hydro_core.spark.inputs.rows_of_value import RowsOfValue
+    from hydro_core.spark.inputs.looks import LandingView
+    from hydro_core.spark.inputs.removed_rows import RemovedRows, RowsOfValue
+    from hydro_core.spark.inputs.snapshot import Hashed
     from hydro_core.spark.pipeline.forgetting import TheirRows
     from hydro_core.spark.pipeline.pipeline import Pipeline
     from hydro_core.spark.store.ledger.input_reads import InputRead
@@ -141,7 +140,7 @@ class ToForget:
             before: of Delta tables the versions before the rows were deleted, if they are by now.
             were: these tables as they were then, if they were looked at so.
         """
-        from hydro_core.spark.inputs.arrivals.removed_rows import gone_since
+        from hydro_core.spark.inputs.removed_rows import gone_since
 
         reads, found = self.reads, {}
         for name, one in self.landed.items():
@@ -166,7 +165,7 @@ class ToForget:
 
     def _known(self, one: TheirLanding, seen: LandingView, before: int | None) -> Hashed | None:
         """The landed rows of theirs, as they were before they went; None: nobody has told which."""
-        from hydro_core.spark.inputs.arrivals.listing import Hashed
+        from hydro_core.spark.inputs.snapshot import Hashed
 
         if one.is_own_delta:
             version = seen.now.version or 0 if before is None else before
@@ -210,7 +209,7 @@ def to_forget(runner: TickRunner, flow: FlowAsset, values: WhoseRows) -> ToForge
 
 
 def _landed(runner: TickRunner, flow: FlowAsset, values: WhoseRows) -> Mapping[str, TheirLanding]:
-    from hydro_core.spark.inputs.rows_of_value import RowsOfValue
+    from hydro_core.spark.inputs.removed_rows import RowsOfValue
 
     sources = runner.landings(flow).sources
     found = {}

@@ -112,8 +112,8 @@ _REASONS: Mapping[str, str] = {
     """,
     "It goes another way to the same rows, which meets the outage as well.": """
         hydro_core/files/unreadable.py _unread_features: DeltaError OSError
-        hydro_core/spark/inputs/arrivals/source.py _tick_values: UNREADABLE
-        hydro_core/spark/inputs/landing.py _as_they_lie: UNREADABLE
+        hydro_core/spark/inputs/snapshot.py _tick_values: UNREADABLE
+        hydro_core/spark/inputs/reading.py _as_they_lie: UNREADABLE
         hydro_core/spark/pipeline/kept_plan.py run: OSError
         hydro_core/spark/pipeline/stored_rows.py leading_rows: OSError
         hydro_core/spark/store/lookups/lookup_files.py _looked_up: OSError

@@ -185,7 +185,7 @@ def test_rows_that_arrived_late_are_not_told_any_more(
     tmp_path: Path, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of many late rows the files are known: once these are joined, nobody knows the rows."""
-    monkeypatch.setattr("hydro_core.spark.inputs.arrivals.judged._HASHED", 0)
+    monkeypatch.setattr("hydro_core.spark.inputs.arrivals._HASHED", 0)
     late = begun(tmp_path, "next", "delta")
     late.land(LATE)
     late.ran((OPEN, OPEN))
@@ -207,7 +207,7 @@ def test_rows_that_arrived_late_are_not_told_any_more(
 def test_many_rows_that_arrived_late_are_known_by_their_files(
     tmp_path: Path, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hydro_core.spark.inputs.arrivals.judged._HASHED", 0)
+    monkeypatch.setattr("hydro_core.spark.inputs.arrivals._HASHED", 0)
     late = begun(tmp_path, "next", "parquet")
     late.land([*LATE, (OPEN, "own", 1), (OPEN + 1, "own", 2)])
     late.ran((OPEN, OPEN))

@@ -223,7 +223,7 @@ def test_large_files_are_known_as_they_were(
     tmp_path: Path, of_rows: Ideal, monkeypatch: pytest.MonkeyPatch, touched: bool
 ) -> None:
     """One that may be another is told, and its rows are not read a second time."""
-    monkeypatch.setattr("hydro_core.spark.inputs.arrivals.listing._LARGEST", 0)
+    monkeypatch.setattr("hydro_core.spark.inputs.snapshot._LARGEST", 0)
     away = Away(tmp_path)
     away.take()
     away.ran((OPEN, OPEN))

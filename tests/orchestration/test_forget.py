@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from hydro_core.cli.main import main
 from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.inputs.arrivals import landing_diff
+from hydro_core.spark.inputs import changes as landing_diff
 from hydro_core.spark.pipeline.forgetting import by_key
 from hydro_core.spark.pipeline.verify import verify
 from hydrotick.flows.landed_past import look, missing

@@ -10,9 +10,9 @@ from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
 from hydro_core.errors import DataError
-from hydro_core.spark.inputs.arrivals.landings import LandingTable
 from hydro_core.spark.inputs.batches import Batch, batch_of, ticks_within
-from hydro_core.spark.inputs.landing import InputBatches
+from hydro_core.spark.inputs.looks import LandingTable
+from hydro_core.spark.inputs.reading import InputBatches
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType

@@ -25,7 +25,7 @@ from hydro_core.errors import DataError
 from hydro_core.files.parquet import has_int96
 from hydro_core.settings import SparkSettings
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.spark.inputs.arrivals.delta_log import FileChanges, changes_between
+from hydro_core.spark.inputs.changes import FileChanges, changes_between
 from hydro_core.spark.pipeline.copy import copy_pipeline
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.verify import Verified, verify

@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession
 from hydro_core.cli.main import main
 from hydro_core.errors import InfrastructureError
 from hydro_core.spark.executor.failed_job import failures_as_errors
-from hydro_core.spark.inputs.arrivals.landings import LandingTable
-from hydro_core.spark.inputs.landing import InputBatches
+from hydro_core.spark.inputs.looks import LandingTable
+from hydro_core.spark.inputs.reading import InputBatches
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.types.ddl import parse_ddl
 from tests.support.refused import Refused
@@ -77,7 +77,7 @@ def test_a_range_of_many_rows_is_read_by_spark(
     kind: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("hydro_core.spark.inputs.arrivals.source._HERE", 0)
+    monkeypatch.setattr("hydro_core.spark.inputs.snapshot._HERE", 0)
     place = server.at(landed(server, tmp_path, kind))
     calendar = Calendar(datetime(2026, 1, 1, tzinfo=UTC))
     batches = InputBatches(
@@ -157,7 +157,7 @@ def test_a_worker_without_credentials_is_told(
     monkeypatch: pytest.MonkeyPatch,
     refused: Refused,
 ) -> None:
-    monkeypatch.setattr("hydro_core.spark.inputs.arrivals.source._HERE", 0)
+    monkeypatch.setattr("hydro_core.spark.inputs.snapshot._HERE", 0)
     place = server.at(landed(server, tmp_path, "csv"))
     calendar = Calendar(datetime(2026, 1, 1, tzinfo=UTC))
     batches = InputBatches(

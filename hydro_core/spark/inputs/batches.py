@@ -1,15 +1,16 @@
-"""The batch of a tick: rows from the caller or from a landing table, as items with their ticks.
+"""The batch of a tick: rows from the caller or from a landing, as items with their ticks.
 
-What is small is read as Arrow, which counts it for the ledger on the way; what is large stays with
-Spark. A Delta table is read at one version, which the ledger keeps, so that a tick that runs again
-finds the same rows.
+Small batches are Arrow tables, which are counted for the ledger on the way; large ones stay with
+Spark. The counts are compared with those of the ledger: a row that is lost or doubled unseen is the
+worst that a pipeline can do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,13 +30,19 @@ from hydro_core.spark.frames.few_rows import together
 from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.relation import ITEM, TICK
 from hydro_core.spark.frames.types import UnsupportedType, item_type, spark_type
-from hydro_core.spark.store.ledger.input_reads import InputRead
+from hydro_core.spark.store.ledger.input_reads import Counts, InputRead
+from hydro_core.spark.store.ledger.ledger import state_error
 from hydro_core.spark.store.schema import flattened
 from hydro_core.spark.store.store import Store
+from hydro_core.ticks.calendar import Calendar
+from hydro_core.ticks.tick_range import TickRange, count_ticks, micros, moment_of
 from hydro_core.types.arrow import arrow_type
 from hydro_core.types.columns import required_columns
-from hydro_core.types.item import Array, ItemType, Row, Tuple, Unknown
+from hydro_core.types.item import TIMESTAMP, Array, ItemType, Row, Tuple, Unknown
 from hydro_core.types.values import ValueProblem
+
+if TYPE_CHECKING:
+    from hydro_core.spark.inputs.looks import LandingView
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,3 +280,146 @@ def _batch(
     if spec.role == "output":
         return batch_of(name, rows, spec.item, spec.tick, read)
     return Batch(rows.select([ITEM, TICK]), spec.item, read)
+
+
+@dataclass(frozen=True, slots=True)
+class EventLateness:
+    """Of the rows of a tick those whose event is of before its window, and the most by which."""
+
+    rows: int
+    most: timedelta
+
+
+def event_lateness(batch: Batch, column: str, ticks: TickRange) -> Mapping[int, EventLateness]:
+    """How late the rows of each tick are; ticks without such rows are left out.
+
+    Args:
+        batch: the rows.
+        column: the one that has the time of the event: a date, or a timestamp.
+        ticks: the ticks, which have windows.
+    """
+    of = batch.item.column(column) if isinstance(batch.item, Row) else None
+    calendar = ticks.calendar
+    if of is None or calendar is None:
+        return {}
+    if isinstance(batch.rows, pa.Table):
+        return dict(_of_arrow(batch.rows, column, calendar))
+    return dict(_of_spark(batch.rows, column, of, ticks.ticks, calendar))
+
+
+def _of_arrow(
+    rows: pa.Table, column: str, calendar: Calendar
+) -> Iterator[tuple[int, EventLateness]]:
+    items: Any = rows[ITEM].combine_chunks()
+    events, tick_of = pc.struct_field(items, column), rows[TICK].combine_chunks()
+    there = events.is_valid()
+    events, tick_of = events.filter(there), tick_of.filter(there)
+    every = TickRange(0, None, calendar)
+    # What is of no tick is from before the first one: these have no end.
+    early = pa.array(every.numbers(events) < tick_of.to_numpy()) if len(events) else None
+    if early is None or not pc.any(early).as_py():
+        return
+    late = pa.table({TICK: tick_of.filter(early), ITEM: events.filter(early)})
+    found = late.group_by(TICK).aggregate([(ITEM, "min"), (ITEM, "count")])
+    for row in found.to_pylist():
+        first = moment_of(row[f"{ITEM}_min"], calendar.zone)
+        most = calendar.start_of(row[TICK]) - first
+        yield row[TICK], EventLateness(row[f"{ITEM}_count"], most)
+
+
+def _of_spark(
+    rows: DataFrame, column: str, of: ItemType, ticks: range, calendar: Calendar
+) -> Iterator[tuple[int, EventLateness]]:
+    event = F.col(f"{ITEM}.{quoted(column)}").cast("timestamp")
+    if of != TIMESTAMP and calendar.zone != "UTC":
+        event = F.to_utc_timestamp(event, calendar.zone)
+    starts = [F.lit(n) for t in ticks for n in (t, micros(calendar.start_of(t)))]
+    by = F.create_map(*starts)[F.col(TICK)] - F.unix_micros(event)
+    found = rows.select(TICK, by.alias("by")).where("by > 0")
+    told = found.groupBy(TICK).agg(F.count(F.lit(1)).alias("n"), F.max("by").alias("by"))
+    for row in told.collect():
+        yield row[TICK], EventLateness(row["n"], timedelta(microseconds=row["by"]))
+
+
+_CURE = (
+    "nothing of it counts, and everything is as it was; run it again, and report it with the "
+    "pipeline's ledger if it stays so"
+)
+_GONE = (
+    "land again what is missing; or let `hydrotick correct` compute the ticks again without it "
+    "first, from the one that is named"
+)
+
+
+def refuse_unlisted(seen: LandingView, read: InputRead, ticks: tuple[int, int]) -> None:
+    """Refuses what was read of files where their list says otherwise.
+
+    Raises:
+        DataError: which tick has other rows (code `state`).
+    """
+    listing = seen.now.listing
+    listed = None if listing is None else listing.rows_at(range(ticks[0], ticks[1] + 1))
+    if listed is not None and read.counts is not None:
+        _refuse(read.name, {t: listed[t] for t in read.counts}, read.counts, "are listed", _CURE)
+
+
+def refuse_miscounted(read: InputRead, rows: pa.Table, ticks: tuple[int, int]) -> InputRead:
+    """What the ledger is to keep of a batch, with the number of its rows at each tick.
+
+    Raises:
+        DataError: the number that was noted is another (code `state`).
+    """
+    found = count_ticks(rows[TICK].to_numpy())
+    there = {tick: found[tick] for tick in range(ticks[0], ticks[1] + 1)}
+    if read.counts is not None:
+        _refuse(read.name, read.counts, there, "were counted as they were read", _CURE)
+    return replace(read, counts=there)
+
+
+def refuse_unlike(name: str, known: Counts, found: Mapping[int, int | None]) -> None:
+    """Refuses ticks that were read as they had been, where they have other rows by now.
+
+    Args:
+        name: the input's.
+        known: how many rows its ticks have that serve.
+        found: how many they have now.
+
+    Raises:
+        DataError: which tick has others (code `state`).
+    """
+    known = {tick: known.get(tick) for tick in found}
+    _refuse(name, known, found, "are in what serves", _GONE)
+
+
+def refuse_gain(name: str, before: int, after: int, gain: int) -> None:
+    """Refuses ticks that were computed again, where rows got lost or came twice.
+
+    Raises:
+        DataError: how many (code `state`).
+    """
+    if after - before != gain:
+        raise state_error(
+            f"input `{name}`: the ticks that were computed again have {after:,} rows after "
+            f"{before:,}, and {gain:+,} have come or gone since",
+            _CURE,
+        )
+
+
+def total(counts: Counts, ticks: Collection[int]) -> int | None:
+    """How many rows some ticks have together; None: not all are counted."""
+    found = [counts[tick] for tick in ticks if tick in counts]
+    return None if None in found else sum(n or 0 for n in found)
+
+
+def _refuse(
+    name: str,
+    known: Mapping[int, int | None],
+    found: Mapping[int, int | None],
+    where: str,
+    cure: str,
+) -> None:
+    for tick in sorted(found):
+        before, now = known.get(tick), found[tick]
+        if before is not None and now is not None and before != now:
+            rows = f"{before:,} row(s) of tick {tick} {where}, and {now:,} would be read"
+            raise state_error(f"input `{name}`: {rows}", cure)

@@ -17,7 +17,7 @@ from hydro_core.analysis.partition.keyed import PathSet, keyed_streams
 from hydro_core.analysis.partition.terms import is_exact
 from hydro_core.catalog.forms import Form
 from hydro_core.ir.graph import NodeId
-from hydro_core.spark.inputs.arrivals.listing import LISTINGS
+from hydro_core.spark.inputs.snapshot import LISTINGS
 from hydro_core.spark.pipeline.comparison import COMPARED
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.rework import STAGING

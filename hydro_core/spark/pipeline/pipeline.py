@@ -22,8 +22,7 @@ from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
 from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.functions.guards import recall
-from hydro_core.spark.inputs.batches import Batch, batch_of, ticks_within
-from hydro_core.spark.inputs.miscounted import refuse_miscounted
+from hydro_core.spark.inputs.batches import Batch, batch_of, refuse_miscounted, ticks_within
 from hydro_core.spark.lower.registry import Times
 from hydro_core.spark.pipeline.jobs import RangeJobs
 from hydro_core.spark.pipeline.larger_tables import LargerTables

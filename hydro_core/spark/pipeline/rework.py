@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Any
 
 from hydro_core.spark.functions.reruns import Rerun, added_up
-from hydro_core.spark.inputs.miscounted import refuse_gain, refuse_unlike, total
+from hydro_core.spark.inputs.batches import refuse_gain, refuse_unlike, total
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.store.as_it_was import moved
 from hydro_core.spark.store.delta.table_rows import rows_since

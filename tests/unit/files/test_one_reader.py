@@ -16,8 +16,8 @@ from hydro_core.files.cut import cut
 from hydro_core.files.inputs import InputFile
 from hydro_core.files.reading import read_all, tick_inputs
 from hydro_core.files.scan import scans_of
-from hydro_core.spark.inputs.arrivals.landings import LandingTable
-from hydro_core.spark.inputs.landing import InputBatches
+from hydro_core.spark.inputs.looks import LandingTable
+from hydro_core.spark.inputs.reading import InputBatches
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.every import Every
 from hydro_core.types.ddl import parse_ddl

@@ -23,9 +23,8 @@ from hydro_core.files.reading import read_all, tick_inputs
 from hydro_core.files.scan import scans_of
 from hydro_core.lang.resolve import parse
 from hydro_core.running import run_flow
-from hydro_core.spark.inputs.arrivals.landings import LandingTable
-from hydro_core.spark.inputs.landing import InputBatches
-from hydro_core.spark.inputs.wanted import SlicedBatches
+from hydro_core.spark.inputs.looks import LandingTable
+from hydro_core.spark.inputs.reading import InputBatches, SlicedBatches
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.every import Every
 from hydro_core.ticks.wanted import ReadLimits, WantedRows

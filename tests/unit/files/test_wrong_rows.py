@@ -16,8 +16,8 @@ import pytest
 from deltalake import write_deltalake
 
 from hydro_core.errors import DataError
-from hydro_core.spark.inputs.arrivals.landings import LandingTable
-from hydro_core.spark.inputs.landing import InputBatches
+from hydro_core.spark.inputs.looks import LandingTable
+from hydro_core.spark.inputs.reading import InputBatches
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.types.arrow import from_arrow
 from hydro_core.types.ddl import parse_ddl

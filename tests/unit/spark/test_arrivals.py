@@ -17,10 +17,10 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from hydro_core.spark.inputs.arrivals import source
-from hydro_core.spark.inputs.arrivals.landing_diff import Arrivals
-from hydro_core.spark.inputs.arrivals.landings import LandingTable, LandingView
-from hydro_core.spark.inputs.landing import InputBatches
+from hydro_core.spark.inputs import snapshot as source
+from hydro_core.spark.inputs.changes import Arrivals
+from hydro_core.spark.inputs.looks import LandingTable, LandingView
+from hydro_core.spark.inputs.reading import InputBatches
 from hydro_core.spark.store.ledger.input_reads import ChangedRange, InputRead
 from hydro_core.spark.store.ledger.record_columns import as_row
 from hydro_core.ticks.calendar import Calendar
@@ -295,7 +295,7 @@ def test_nothing_is_read_where_nothing_came(
 def test_files_of_open_ticks_alone_are_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    monkeypatch.setattr("hydro_core.spark.inputs.arrivals.listing._LARGEST", 0)
+    monkeypatch.setattr("hydro_core.spark.inputs.snapshot._LARGEST", 0)
     place = opened(tmp_path, kind)
     read = place.read(0, UNTIL - 1)
     place.add([(UNTIL, "own", 1), (LAST, "own", 2)])
@@ -333,7 +333,7 @@ def test_a_log_that_does_not_tell_any_more_is_no_silence(tmp_path: Path) -> None
 def test_large_files_that_are_written_anew_are_told_by_their_ticks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
-    monkeypatch.setattr("hydro_core.spark.inputs.arrivals.listing._LARGEST", size)
+    monkeypatch.setattr("hydro_core.spark.inputs.snapshot._LARGEST", size)
     place = opened(tmp_path, "parquet")
     place.add([(1, "a", 1), (2, "a", 2), (5, "a", 3)])
     read = place.read(0, UNTIL - 1)

@@ -14,7 +14,7 @@ from random import Random
 import pytest
 from deltalake import DeltaTable
 
-from hydro_core.spark.inputs.arrivals.landings import LandingView, look_again
+from hydro_core.spark.inputs.looks import LandingView, look_again
 from hydro_core.spark.store.ledger.input_reads import InputRead
 from tests.unit.spark.test_arrivals import UNTIL, Delta, Files, Row, opened
 

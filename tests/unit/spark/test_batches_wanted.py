@@ -13,8 +13,8 @@ import pytest
 from deltalake import write_deltalake
 
 from hydro_core.settings import MEBIBYTE
-from hydro_core.spark.inputs.arrivals.landings import LandingTable
-from hydro_core.spark.inputs.wanted import SlicedBatches
+from hydro_core.spark.inputs.looks import LandingTable
+from hydro_core.spark.inputs.reading import SlicedBatches
 from hydro_core.spark.store.row_cache import RowCache
 from hydro_core.ticks.wanted import ReadLimits, TooLargeError, TooManyError, WantedRows
 from hydro_core.types.ddl import parse_ddl

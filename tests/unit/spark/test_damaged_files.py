@@ -16,9 +16,8 @@ from hydro_core.errors import DataError
 from hydro_core.files.inputs import InputFile
 from hydro_core.files.reading import read_all
 from hydro_core.files.scan import scans_of
-from hydro_core.spark.inputs.arrivals.landings import LandingTable
-from hydro_core.spark.inputs.landing import InputBatches
-from hydro_core.spark.inputs.wanted import SlicedBatches
+from hydro_core.spark.inputs.looks import LandingTable
+from hydro_core.spark.inputs.reading import InputBatches, SlicedBatches
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.wanted import ReadLimits, WantedRows
 from hydro_core.types.ddl import parse_ddl

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from hydro_core.spark.inputs.batches import Batch, relation_schema
-from hydro_core.spark.inputs.event_times import EventLateness, event_lateness
+from hydro_core.spark.inputs.batches import Batch, EventLateness, event_lateness, relation_schema
 from hydro_core.spark.store.ledger.input_reads import InputRead
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.tick_range import TickRange

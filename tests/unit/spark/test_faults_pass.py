@@ -11,7 +11,7 @@ import pytest
 from deltalake.exceptions import DeltaError
 
 from hydro_core.errors import DataError, Diagnostic, HydroError, InfrastructureError
-from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
+from hydro_core.spark.inputs.snapshot import LandingSource, Snapshot
 from hydro_core.spark.store.as_it_was import held_at
 from hydro_core.spark.store.delta import table
 from hydro_core.spark.store.delta.table import StoredTable

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 
 from hydro_core.errors import DataError
-from hydro_core.spark.inputs.miscounted import (
+from hydro_core.spark.inputs.batches import (
     refuse_gain,
     refuse_miscounted,
     refuse_unlike,

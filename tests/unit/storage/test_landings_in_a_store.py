@@ -11,10 +11,10 @@ import pytest
 from deltalake import DeltaTable
 
 from hydro_core.errors import DataError, InfrastructureError
-from hydro_core.spark.inputs.arrivals import source
-from hydro_core.spark.inputs.arrivals.landing_diff import Arrivals
-from hydro_core.spark.inputs.arrivals.landings import LandingTable, LandingView
-from hydro_core.spark.inputs.landing import InputBatches
+from hydro_core.spark.inputs import snapshot as source
+from hydro_core.spark.inputs.changes import Arrivals
+from hydro_core.spark.inputs.looks import LandingTable, LandingView
+from hydro_core.spark.inputs.reading import InputBatches
 from hydro_core.spark.store.ledger.input_reads import InputRead
 from tests.support.refused import Refused
 from tests.support.store_server import Mirror, StoreServer

@@ -11,8 +11,8 @@ import pyarrow.dataset as ds
 import pytest
 from deltalake import write_deltalake
 
-from hydro_core.spark.inputs.arrivals.landings import LandingTable
-from hydro_core.spark.inputs.landing import InputBatches
+from hydro_core.spark.inputs.looks import LandingTable
+from hydro_core.spark.inputs.reading import InputBatches
 from hydro_core.ticks.calendar import Calendar, Feed
 from hydro_core.ticks.tick_range import NONE, TickRange, tick_of_value
 from hydro_core.types.ddl import parse_ddl

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hydro_core.artifact.deployment import Costs, Sharding, Validated
 from hydro_core.errors import Diagnostic, Span
 from hydro_core.spark.functions.reruns import GuardedFunction, Rerun
-from hydro_core.spark.inputs.arrivals.deviations import OffFile
+from hydro_core.spark.inputs.differences import OffFile
 from hydro_core.spark.store.ledger.commit import LEDGER_SCHEMA, Commit
 from hydro_core.spark.store.ledger.input_reads import ChangedRange, InputRead
 from hydro_core.spark.store.ledger.record_columns import as_row, as_rows, columns_of

@@ -1,25 +1,43 @@
-"""An input where it lands, as it is now or was: what lies there, and the rows of some files."""
+"""A landing as one look sees it: a version of a Delta table, or files with their entries.
+
+The list of files is stored next to the ledger under the digest of its content, so equal lists are
+stored once. It has hashes of the rows of small files, the latest first, up to a number of rows in
+all: a landing that is rewritten as a whole is small, and in a large one files come and stay.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import unquote
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from deltalake.exceptions import DeltaError
 
 from hydro_core.errors import DataError
-from hydro_core.files.inputs import InputFile, refuse_mixed, refuse_without_tick
+from hydro_core.files.inputs import (
+    InputFile,
+    refuse,
+    refuse_mixed,
+    refuse_without_tick,
+    require_columns,
+    require_ticks,
+)
 from hydro_core.files.kinds import base_of, is_empty
-from hydro_core.files.parquet import opened_parquet
+from hydro_core.files.parquet import opened_parquet, write_parquet_file
 from hydro_core.files.pieces import pieces
-from hydro_core.files.places import find
+from hydro_core.files.places import DELTA, FileSet, find
 from hydro_core.files.reading import read
 from hydro_core.files.scan import Scan
 from hydro_core.files.tolerant import whole_number
@@ -28,19 +46,315 @@ from hydro_core.machine.faults import raise_outage
 from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.frames.row_hashes import row_hashes
-from hydro_core.spark.inputs.arrivals.listing import Hashed, Listing, listing_of
-from hydro_core.spark.inputs.landed_refusals import refuse_input, refuse_unfit
-from hydro_core.storage.delta import delta_table
-from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.spark.store.ledger.input_reads import InputRead
+from hydro_core.storage.arrow import opened
+from hydro_core.storage.delta import data_files, delta_table
+from hydro_core.storage.places import entries_in
+from hydro_core.storage.remote import DataPlace, Remote, file_known, name_below
 from hydro_core.ticks.calendar import Calendar, zone_of
-from hydro_core.ticks.tick_range import NONE, TickRange, count_ticks, moment_of, tick_of_value
+from hydro_core.ticks.tick_range import (
+    NONE,
+    Numbers,
+    TickRange,
+    count_ticks,
+    moment_of,
+    tick_of_value,
+)
 from hydro_core.types.arrow import arrow_type
 from hydro_core.types.columns import declared_columns
-from hydro_core.types.item import ItemType
+from hydro_core.types.item import ItemType, is_integer
 from hydro_core.types.values import ValueProblem
 
 if TYPE_CHECKING:
+    import pyarrow.dataset as ds
     from pyspark.sql import DataFrame, SparkSession
+
+
+@contextmanager
+def as_changes(file: InputFile) -> Iterator[None]:
+    """What is wrong with a value is told with its input."""
+    try:
+        yield
+    except ValueProblem as problem:
+        refuse(file, str(problem), "give the start and end of each tick")
+
+
+def refuse_unfit(scan: Scan, before: InputRead | None) -> None:
+    """Refuses an input that cannot be what the ticks are read from."""
+    _refuse_another_kind(scan.file, scan.fileset, before)
+    require_columns(scan.file, scan.columns, scan.fileset.names, scan.fileset.lacking)
+    require_ticks(scan.file, scan.fileset.types)
+
+
+def _refuse_another_kind(file: InputFile, found: FileSet, before: InputRead | None) -> None:
+    """Refuses an input that was something else when the ticks before were read, in that place."""
+    if before is None or before.location != file.path:
+        return
+    was = before.kind or (DELTA if before.version is not None else found.kind)
+    if was != found.kind:
+        lost = " (its `_delta_log` is gone)" if was == DELTA else ""
+        refuse(
+            file,
+            f"it was a {was} when the last ticks were read, and is {found.kind} now{lost}",
+            "restore it as it was, or let it land in another place and change its `path`",
+        )
+
+
+def has_rows_without_tick(scan: Scan, rows: ds.Dataset, column: str) -> bool:
+    """Whether a row would never arrive, without a tick or of a negative one; statistics tell."""
+    if is_integer((scan.fileset.types or {})[column]):
+        return bool(rows.count_rows(filter=pc.field(column).is_null() | (pc.field(column) < 0)))
+    if scan.fileset.version is not None:
+        table = delta_table(scan.file.place, scan.fileset.version)
+        count = f"null_count.{column}"
+        nulls = [row[count] for row in data_files(table, count)]
+        # Of a column that folders name, and of some writers' files, the log counts none.
+        if None not in nulls:
+            return any(nulls)
+    return bool(rows.count_rows(filter=pc.field(column).is_null()))
+
+
+def refuse_input(name: str, message: str, cure: str) -> NoReturn:
+    """Raises an error of an input (code `input`)."""
+    raise DataError.of("input", f"input `{name}`: {message}", help=cure)
+
+
+LISTINGS = "_landings"
+"""The directory, in a pipeline's, that has the lists."""
+
+_MOST_ROWS = 250_000
+"""So many rows of a landing have hashes, in all."""
+_LARGEST = 8 * MEBIBYTE
+"""Rows of files that take more than this have none."""
+_KEPT = 256 * MEBIBYTE
+"""Lists that no input has read last stay up to this size: earlier ticks may be computed again."""
+
+_COLUMNS: list[tuple[str, pa.DataType]] = [
+    ("path", pa.string()),
+    ("size", pa.int64()),
+    ("written", pa.int64()),
+    ("first", pa.int64()),
+    ("last", pa.int64()),
+    ("ticks", pa.binary()),
+    ("hashes", pa.binary()),
+]
+_SCHEMA = pa.schema(_COLUMNS)
+_READ_AS = b"read_as"
+
+
+@dataclass(frozen=True, slots=True)
+class Hashed:
+    """The ticks and the hashes of rows."""
+
+    ticks: Numbers
+    hashes: Any
+
+    def __len__(self) -> int:
+        return len(self.ticks)
+
+
+NO_ROWS = Hashed(np.array([], np.int64), np.array([], np.uint64))
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file: its size, when it was written (ns), its first and last tick as far as that is known
+    without reading it, and its rows, if they are kept.
+    """
+
+    size: int
+    written: int
+    first: int | None = None
+    last: int | None = None
+    rows: Hashed | None = None
+
+    def without_rows(self) -> Entry:
+        """The same, of which only the first and the last tick are known."""
+        if self.rows is None:
+            return self
+        if not len(self.rows):
+            return replace(self, rows=None)
+        first, last = int(self.rows.ticks.min()), int(self.rows.ticks.max())
+        return replace(self, first=first, last=last, rows=None)
+
+    def is_like(self, other: Entry | None) -> bool:
+        """Whether both are of the same file, as far as the file system tells."""
+        return other is not None and (self.size, self.written) == (other.size, other.written)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Files by their paths below a folder; `read_as` names the columns that hashes are of."""
+
+    base: DataPlace
+    entries: Mapping[str, Entry] = field(default_factory=dict)
+    read_as: str = ""
+
+    @property
+    def files(self) -> list[DataPlace]:
+        return [self.base / path for path in self.entries]
+
+    def changed(self, files: Iterable[DataPlace]) -> DataPlace | None:
+        """The first of some of its files that is not what it was; None: all are."""
+        for file, now in entries_now(files, self.base):
+            if not self.entries[name_below(file, self.base)].is_like(now):
+                return file
+        return None
+
+    def described(
+        self,
+        before: Listing | None,
+        bounds: Callable[[DataPlace], tuple[int | None, int | None]],
+        hashed: Callable[[DataPlace], Hashed | None],
+    ) -> Listing:
+        """The same with what is kept of each file; what is known is taken from a list of before.
+
+        `bounds` tells the first and the last tick of a file, where that is to be had; `hashed`
+        gives none of rows that cannot be read.
+        """
+        known = {} if before is None or before.read_as != self.read_as else before.entries
+        latest = sorted(self.entries.items(), key=lambda one: one[1].written, reverse=True)
+        left = _MOST_ROWS
+        found: dict[str, Entry] = {}
+        for path, entry in latest:
+            old = known.get(path)
+            file = file_known(self.base, path, entry.size, entry.written)
+            one = entry if old is None or not entry.is_like(old) else old
+            if left <= 0 or entry.size > _LARGEST:
+                one = one.without_rows()
+            elif one.rows is None:
+                one = replace(one, rows=hashed(file))
+            if one.rows is None and one.first is None and one is not old:
+                first, last = bounds(file)
+                one = replace(one, first=first, last=last)
+            left -= 0 if one.rows is None else len(one.rows)
+            found[path] = one
+        return replace(self, entries=found)
+
+    def saved(self, directory: DataPlace) -> str:
+        """Puts the list below a pipeline's directory, if it is not there; gives its name."""
+        return save(self._table(), directory)
+
+    def rows_at(self, ticks: range) -> Counter[int] | None:
+        """How many rows the files have of some ticks; None: not the rows of all are kept."""
+        found = Counter[int]()
+        for entry in self.entries.values():
+            if entry.rows is None:
+                return None
+            own = entry.rows.ticks
+            found.update(count_ticks(own[(own >= ticks.start) & (own < ticks.stop)]))
+        return found
+
+    def _table(self) -> pa.Table:
+        rows = [
+            {
+                "path": path,
+                "size": entry.size,
+                "written": entry.written,
+                "first": entry.first,
+                "last": entry.last,
+                "ticks": None if entry.rows is None else entry.rows.ticks.tobytes(),
+                "hashes": None if entry.rows is None else entry.rows.hashes.tobytes(),
+            }
+            for path, entry in sorted(self.entries.items())
+        ]
+        table = pa.Table.from_pylist(rows, schema=_SCHEMA)
+        return table.replace_schema_metadata({_READ_AS: self.read_as.encode()})
+
+
+def save(table: pa.Table, directory: DataPlace) -> str:
+    """Puts a list below a pipeline's directory, if it is not there; gives its name."""
+    name = _digest(table)
+    place = directory / LISTINGS / f"{name}.parquet"
+    if place.is_file():
+        return name
+    if isinstance(place, Path):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        scratch = place.with_suffix(f".{os.getpid()}.tmp")
+        pq.write_table(table, scratch)
+        scratch.replace(place)
+    else:
+        write_parquet_file(table, place)
+    return name
+
+
+def listing_of(files: Sequence[DataPlace], base: DataPlace, read_as: str) -> Listing:
+    """The files as they are now; what went away meanwhile is not among them."""
+    found = ((name_below(file, base), _entry(file)) for file in files)
+    return Listing(base, {name: entry for name, entry in found if entry}, read_as)
+
+
+def saved_listing(directory: DataPlace, name: str, base: DataPlace) -> Listing | None:
+    """A list that was saved below a pipeline's directory; None: it is not there any more."""
+    found = _saved(directory / LISTINGS / f"{name}.parquet")
+    return None if found is None else replace(found, base=base)
+
+
+def clear_listings(directory: DataPlace, needed: Collection[str | None]) -> None:
+    """Removes the oldest lists where they take much, but for those that are needed."""
+    lists = [
+        (found.st_mtime_ns, found.st_size, file)
+        for file in entries_in(directory / LISTINGS)
+        if file.suffix == ".parquet" and file.stem not in needed
+        for found in [file.stat()]
+    ]
+    taken = 0
+    for _, size, file in sorted(lists, key=lambda one: (*one[:2], str(one[2])), reverse=True):
+        taken += size
+        if taken > _KEPT:
+            file.unlink(missing_ok=True)
+
+
+@lru_cache(maxsize=16)
+def _saved(place: DataPlace) -> Listing | None:
+    try:
+        table = pq.ParquetFile(opened(place)).read()
+    except FileNotFoundError:
+        return None
+    entries = {
+        row["path"]: Entry(row["size"], row["written"], row["first"], row["last"], _rows_in(row))
+        for row in table.to_pylist()
+    }
+    metadata = table.schema.metadata or {}
+    return Listing(Path(), entries, metadata.get(_READ_AS, b"").decode())
+
+
+def _rows_in(row: Mapping[str, Any]) -> Hashed | None:
+    if row["ticks"] is None:
+        return None
+    return Hashed(np.frombuffer(row["ticks"], np.int64), np.frombuffer(row["hashes"], np.uint64))
+
+
+def _digest(table: pa.Table) -> str:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return hashlib.blake2b(sink.getvalue(), digest_size=16).hexdigest()
+
+
+def entries_now(
+    files: Iterable[DataPlace], base: DataPlace
+) -> Iterator[tuple[DataPlace, Entry | None]]:
+    """Files with what they are by now; those of a store by one listing, however many there are, but
+    for a file that is alone: it may lie beside a million others.
+    """
+    wanted = list(files)
+    if not isinstance(base, Remote) or len(wanted) == 1:
+        anew = (replace(f, listed=None) if isinstance(f, Remote) else f for f in wanted)
+        yield from zip(wanted, map(_entry, anew), strict=True)
+        return
+    there: dict[DataPlace, Entry | None] = {}
+    if wanted:
+        there = {file: _entry(file) for file in base.files()}
+    yield from ((file, there.get(file)) for file in wanted)
+
+
+def _entry(file: DataPlace) -> Entry | None:
+    try:
+        found = file.stat()
+    except FileNotFoundError:
+        return None
+    return Entry(found.st_size, found.st_mtime_ns)
 
 
 TickBounds = tuple[int, int] | None

@@ -1,7 +1,6 @@
-"""Inputs as they were looked at before a tick: what is read of them, and what came for earlier
-ticks.
+"""Looks at landings before a tick: what is read of them, and what came for committed ticks.
 
-What is read is what was seen, whatever lands meanwhile: that is for the next look.
+A tick reads what the look saw; what lands meanwhile is for the next look.
 """
 
 from __future__ import annotations
@@ -15,17 +14,10 @@ from typing import TYPE_CHECKING
 from hydro_core.errors import InfrastructureError
 from hydro_core.files.inputs import InputFile
 from hydro_core.files.scan import Scan
-from hydro_core.spark.inputs.arrivals.deviations import Deviations
-from hydro_core.spark.inputs.arrivals.judged import NOTHING_NEW, Arrivals
-from hydro_core.spark.inputs.arrivals.landing_diff import (
-    KnownLanding,
-    LandingDiff,
-    accepted_of,
-    known_of,
-)
-from hydro_core.spark.inputs.arrivals.late_rows import in_columns_of
-from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
-from hydro_core.spark.inputs.landed_refusals import as_changes, refuse_unfit
+from hydro_core.spark.inputs.arrivals import NOTHING_NEW, Arrivals, in_columns_of
+from hydro_core.spark.inputs.changes import KnownLanding, LandingDiff, accepted_of, known_of
+from hydro_core.spark.inputs.differences import Deviations
+from hydro_core.spark.inputs.snapshot import LandingSource, Snapshot, as_changes, refuse_unfit
 from hydro_core.spark.store.ledger.input_reads import ChangedRange, InputRead
 from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.storage.settings import StorageSettings

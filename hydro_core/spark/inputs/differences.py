@@ -1,19 +1,16 @@
-"""Where what ticks have read of an input differs from what lies in its landing.
+"""Differences between what committed ticks read of an input and what its landing has.
 
-What has been read is what was landed when it was looked at last, each row at its own tick, but for
-these: rows that came `late` and arrived with a later tick, rows that are `gone` since they were
-read, and rows that are `waiting`: they came where others went, and no tick has read them. So what
-serves can be told from the landing at any time, and read again as it arrived.
-
-Rows are known by their hashes. Of files that are too large for that, the files are known. The list
-stands beside the ledger, named by what it holds; it grows with the rows that differ.
+Committed ticks have read what the landing had at the last look, each row at its own tick, but for
+the rows and files that are listed here, each with its state. So what was read can be told from the
+landing at any time, and be read again as it arrived. Rows are known by their hashes; of files that
+are too large for that, the files are known.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -22,8 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hydro_core.spark.inputs.arrivals.listing import LISTINGS, Hashed, save
-from hydro_core.spark.inputs.arrivals.row_bags import Mask, joined, unmatched
+from hydro_core.spark.inputs.snapshot import LISTINGS, Hashed, save
 from hydro_core.spark.store.ledger.input_reads import ChangedRange
 from hydro_core.spark.store.ledger.ledger import RESTORE, state_error
 from hydro_core.spark.store.ledger.record_columns import as_row
@@ -31,6 +27,49 @@ from hydro_core.storage.arrow import opened
 from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.tick_range import Numbers
 from hydro_core.types.records import of_record
+
+Mask = npt.NDArray[np.bool_]
+
+
+def unmatched(rows: Any, others: Any) -> Mask:
+    """Which rows, by their hashes, are not among the others: each of these is one row."""
+    order = np.argsort(rows, kind="stable")
+    ordered = rows[order]
+    places = np.arange(len(ordered))
+    begins = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
+    rank = places - np.maximum.accumulate(np.where(begins, places, 0))
+    keys, counts = np.unique(others, return_counts=True)
+    at = np.searchsorted(keys, ordered)
+    known = np.append(keys, keys[:1])[at] == ordered if len(keys) else np.zeros(len(rows), np.bool_)
+    there = np.where((at < len(keys)) & known, np.append(counts, 0)[at], 0)
+    found: Mask = np.empty(len(rows), np.bool_)
+    found[order] = rank >= there
+    return found
+
+
+def joined(changes: Iterable[ChangedRange]) -> list[ChangedRange]:
+    """The same changes, those of ticks that follow each other as one, and each tick told once."""
+    found: list[ChangedRange] = []
+    for change in sorted(changes, key=lambda one: (one.first, one.last)):
+        last = found[-1] if found else None
+        if last is None or change.first > last.last + 1:
+            found.append(change)
+        elif change != last:
+            found[-1] = _both(last, change)
+    return found
+
+
+def _both(one: ChangedRange, other: ChangedRange) -> ChangedRange:
+    def total(a: int | None, b: int | None) -> int | None:
+        return None if a is None or b is None else a + b
+
+    return ChangedRange(
+        one.first,
+        max(one.last, other.last),
+        total(one.removed, other.removed),
+        total(one.added, other.added),
+    )
+
 
 RowIndices = npt.NDArray[np.signedinteger[Any]]
 """Places of rows."""
