@@ -31,7 +31,7 @@ from benchmarks.definitions import PROGRAM, in_fresh_process
 from benchmarks.fresh import flights_in, program_at
 from benchmarks.measure import Meter, Ratio, Runs, note, parser_of, report, session
 from benchmarks.year import Ours
-from hydro_core.plan.bootstrap import WantedTables, bootstrap
+from hydro_core.plan.planner import WantedTables, bootstrap
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.start_rework import first_again

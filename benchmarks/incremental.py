@@ -39,8 +39,8 @@ from hydro_core.catalog.classes import (
 )
 from hydro_core.compile import Compiled, compile_text, optimized, planned
 from hydro_core.ir.graph import Endpoint, Node, NodeId
-from hydro_core.plan.changes import changes_suffice
-from hydro_core.plan.kinds import Kind
+from hydro_core.plan.streams import changes_suffice
+from hydro_core.plan.tick_plan import Kind
 from hydro_core.reference.bag import EMPTY, Bag
 from hydro_core.reference.interpreter import Hooks, run_ticks
 from hydro_core.running import read_ticks

@@ -23,8 +23,8 @@ from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.types.item import ItemType
 
 if TYPE_CHECKING:
+    from hydro_core.optimize.cost import Statistics
     from hydro_core.optimize.optimizer import Optimized
-    from hydro_core.optimize.statistics import Statistics
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ class Flow(FlowBuilder):
         With `on` one choice is judged: of some inputs the dotted path, or paths, of the fields by
         which it is routed.
         """
-        from hydro_core.analysis.partition.answer import judge, partition
+        from hydro_core.analysis.partition.partitioning import judge, partition
 
         typed = self.check(schemas).typed
         return partition(typed) if on is None else judge(typed, on)

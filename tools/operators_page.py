@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, assert_never
 
-from hydro_core.catalog.aggregates import AGGREGATES, AggregateSpec, AllValues, Kept
+from hydro_core.catalog.aggregates import AGGREGATES, AggregateSpec, AllValues, Kept, moves
 from hydro_core.catalog.over_functions import FUNCTIONS
-from hydro_core.catalog.parts import moves
 from hydro_core.catalog.registry import CATALOG, usage
 from hydro_core.catalog.spec import (
     Always,
@@ -24,7 +23,7 @@ from hydro_core.catalog.spec import (
     Replicated,
     State,
 )
-from hydro_core.types.stream import Order
+from hydro_core.types.item import Order
 
 _HEAD = """\
 # Operators

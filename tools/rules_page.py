@@ -5,30 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hydro_core.optimize.rule import Line
-from hydro_core.optimize.rules import (
-    algebra,
-    empty,
-    functions,
-    in_order,
-    matches,
-    one_key,
-    results,
-    state,
-)
+from hydro_core.optimize.rules import aggregates, algebra, facts, ordered
 
 GROUPS: tuple[tuple[str, Sequence[Line]], ...] = (
-    ("Time", state.STATE),
-    ("What grows", state.GROWING),
-    ("What is empty", empty.EMPTY),
+    ("Time", algebra.STATE),
+    ("What grows", algebra.GROWING),
+    ("What is empty", algebra.EMPTY),
     ("Distinct items", algebra.UNIQUE),
     ("Identities", algebra.IDENTITIES),
     ("Order that nobody looks at", algebra.BAGS),
-    ("What is made of sorted streams", in_order.IN_ORDER),
-    ("Running results", (*results.RUNNING, *one_key.ONE_KEY, *results.BY_HAND)),
-    ("Results that go on by changes", results.MOVING),
+    ("What is made of sorted streams", ordered.IN_ORDER),
+    ("Running results", (*aggregates.RUNNING, *ordered.ONE_KEY, *aggregates.BY_HAND)),
+    ("Results that go on by changes", aggregates.MOVING),
     ("Orders of joins", algebra.ORDERS),
-    ("Matches in a history", matches.MATCHES),
-    ("Filters", functions.FILTERS),
+    ("Matches in a history", facts.MATCHES),
+    ("Filters", facts.FILTERS),
 )
 DERIVED: tuple[Line, ...] = (
     (

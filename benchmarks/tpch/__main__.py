@@ -34,7 +34,7 @@ from benchmarks.tpch.judge import Judge
 from benchmarks.tpch.programs import NAMES, program, sql
 from benchmarks.work import RowCounter, RowsTouched
 from hydro_core.compile import best_plan, compile_text
-from hydro_core.optimize.statistics import Statistics
+from hydro_core.optimize.cost import Statistics
 from hydro_core.settings import Settings
 from hydro_core.spark.pipeline.pipeline import Pipeline
 

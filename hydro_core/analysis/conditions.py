@@ -12,17 +12,14 @@ from typing import Any
 
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.catalog.combine import JOIN, UNION
-from hydro_core.catalog.inputs import KEPT, sides_of_key
-from hydro_core.catalog.io import NULL
-from hydro_core.catalog.itemwise import FILTER, IDENTITY, RENAME, SELECT, WITH_COLUMNS
-from hydro_core.catalog.spec import Args, OpSpec
+from hydro_core.catalog.itemwise import FILTER, IDENTITY, NULL, RENAME, SELECT, WITH_COLUMNS
+from hydro_core.catalog.spec import KEPT, Args, OpSpec, sides_of_key
 from hydro_core.functions.constant import constant_value
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of
 from hydro_core.functions.tree import Const, Expr, IfElse, Make, Op, Param, Part, column_of
 from hydro_core.functions.views import ITEM, applied, field_of, row_view
-from hydro_core.ir.builder import free_name
-from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
+from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId, free_name
 from hydro_core.types.common import common_type
 from hydro_core.types.item import (
     DATE,
@@ -34,10 +31,10 @@ from hydro_core.types.item import (
     ItemType,
     Row,
     Scalar,
+    StreamType,
     is_integer,
     nullable,
 )
-from hydro_core.types.stream import StreamType
 
 # What the condition of a join says of two columns: that they are equal, or how far apart at most.
 #

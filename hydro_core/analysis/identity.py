@@ -13,10 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.catalog.classes import Projection, is_itemwise
+from hydro_core.catalog.classes import Gives, Projection, is_itemwise
 from hydro_core.catalog.spec import Aggregate, Arg, Args, OpSpec, OverFunction, functions_of
 from hydro_core.catalog.type_rules import Types
-from hydro_core.catalog.variants import Gives
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.forms import argument, declared, known_by, normal_tree, plain_tests
 from hydro_core.functions.tree import Expr, Make, Part, Spread

@@ -13,11 +13,9 @@ from hydro_core.analysis.partition.steps import FlowStep, Steps, steps_of
 from hydro_core.analysis.partition.terms import At, KeyTerm, TermTable, keeps_value
 from hydro_core.catalog.spec import Never, OnAnyField, OnKey, Replicated, State
 from hydro_core.errors import ProgramError
-from hydro_core.ir.graph import Node, NodeId
-from hydro_core.ir.walk import behind
+from hydro_core.ir.graph import Node, NodeId, behind
 from hydro_core.lang.source import did_you_mean
-from hydro_core.types.item import FieldPath, ItemType, Tuple, at, leaves
-from hydro_core.types.stream import Order
+from hydro_core.types.item import FieldPath, ItemType, Order, Tuple, at, leaves
 from hydro_core.types.values import canonical
 
 # Slices: which items of every stream can matter for some rows of an output.

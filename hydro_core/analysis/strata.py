@@ -14,8 +14,11 @@ from types import MappingProxyType
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.spec import Barrier, Port
 from hydro_core.errors import Diagnostic, ProgramError
-from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
-from hydro_core.ir.walk import (
+from hydro_core.ir.graph import (
+    Endpoint,
+    Graph,
+    Node,
+    NodeId,
     Successors,
     components,
     is_cycle,

@@ -25,12 +25,10 @@ from hydro_core.functions.from_tree import TreeCall
 from hydro_core.functions.tree import Const, Expr, Spread
 from hydro_core.functions.views import ViewedCall
 from hydro_core.ir.graph import Endpoint, Graph, Node
-from hydro_core.plan.bound import TimeBound
-from hydro_core.plan.tick_plan import Component
+from hydro_core.plan.tick_plan import Component, TimeBound
 from hydro_core.types.ddl import parse_stored, stored_ddl
-from hydro_core.types.item import ItemType
+from hydro_core.types.item import ItemType, StreamType
 from hydro_core.types.records import Codec, Codecs
-from hydro_core.types.stream import StreamType
 
 _POSITIONAL = frozenset({Algebra, Component, Endpoint, StreamType, TimeBound})
 """What is written as a list of its fields."""

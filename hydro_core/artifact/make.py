@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from hydro_core.analysis.identity import functions_in
 from hydro_core.analysis.infer import Typed
-from hydro_core.analysis.partition.answer import partition
+from hydro_core.analysis.partition.partitioning import partition
 from hydro_core.artifact.deployment import (
     PACKAGE,
     Costs,
@@ -20,13 +20,12 @@ from hydro_core.artifact.deployment import (
 )
 from hydro_core.artifact.functions import stored_call
 from hydro_core.ir.graph import NodeId
+from hydro_core.optimize.cost import Statistics
 from hydro_core.optimize.optimizer import Optimized
-from hydro_core.optimize.statistics import Statistics
-from hydro_core.plan.kinds import Kind
 from hydro_core.plan.planner import plan_of
 from hydro_core.plan.semantic_hash import hash_of
-from hydro_core.plan.tick_plan import TickPlan
-from hydro_core.types.stream import Order
+from hydro_core.plan.tick_plan import Kind, TickPlan
+from hydro_core.types.item import Order
 
 _PACKAGES = (PACKAGE, "pyspark", "delta-spark")
 

@@ -1,32 +1,111 @@
-"""What an operator is to time, keys and order: its class.
-
-Every operator has one, and how a stream's rows come and go, what it costs, what is stored, what
-must be read again, and which rules hold follow from it. The union is closed: whoever asks matches
-every class, so that a new one is looked at everywhere, and an operator that is added to a class is
-known everywhere.
-
-The words are those of incremental view maintenance. *Linear* operators do the same with an item
-that comes as with one that goes (`PerItem`, `Projection`, `Sum`); *bilinear* ones do so with each
-input while the other stays (`Product`); the others work *by key* (`Matching`, `AsOf`, `Distinct`,
-`ByKey`, `OrderedByKey`), *by position* (`Positional`, `Ordering`), or *over time*. Such a word is a
-base of its classes (`Linear`, `PerKey`, `PerPosition`, `OverTime`), for who says the same of all of
-them.
-
-What many ask of a class each of them says itself (`properties.py`): which of its inputs' items it
-`passes` on, and how much of the past its output `holds`.
-"""
+"""Operator classes: the behaviour of an operator over time, keys and order."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeGuard, assert_never, final
-
-from hydro_core.catalog.properties import Holds, Passes
-from hydro_core.catalog.variants import Compares, Gives, Meets, Places, Summary
 
 if TYPE_CHECKING:
     from hydro_core.functions.fn import Fn
+
+
+# In what the operators of one class differ: the words that stand in their classes.
+
+
+class Gives(Enum):
+    """What an operator that goes item by item gives for an item."""
+
+    SAME = "the item"
+    SOME = "the item, or nothing"
+    ROUTED = "the item, where this is its way, one of several"
+    ONE = "another item"
+    UP_TO_ONE = "another item, or nothing"
+    SEVERAL = "any number of items"
+    RESULT = "the result of which the item holds the parts"
+
+
+class Meets(Enum):
+    """Which items of two inputs a product brings together."""
+
+    ALL = "each with each"
+    KEY = "those of one key"
+    SINGLE = "each of the first with the single item of the second"
+
+
+class Compares(Enum):
+    """What of the items of two inputs must be equal for a match."""
+
+    ITEMS = "the items"
+    KEYS = "the keys of both"
+    BARE_KEYS = "the keys of the first with the items of the second"
+    NOTHING = "nothing: a condition over both alone decides"
+
+
+class Summary(Enum):
+    """What is made of the items of a key."""
+
+    FOLD = "the accumulator of a function, from a start"
+    REDUCTION = "an item, by a function of two"
+    LATEST = "the greatest item"
+    AGGREGATES = "named aggregates"
+
+
+class Places(Enum):
+    """What an operator that goes by the place of an item in its stream gives."""
+
+    EACH = "an item for each"
+    FIRST = "the first items"
+    FIRST_OF_KEY = "the first item of each key"
+    PAIRS = "pairs of the items at one place"
+    PADDED_PAIRS = "pairs of the items at one place, as long as either input has one"
+
+
+# What every class of operators says of itself, for all who ask.
+
+
+class Passes(Enum):
+    """Which of its inputs' items an operator gives."""
+
+    ALL = "all of this tick's, some perhaps once only"
+    SOME = "some of the first input's, of this tick"
+    SO_FAR = "all of this tick's, and earlier ones"
+    EARLIER = "some of the first input's, of this tick or earlier"
+    NONE = "none but what it makes itself"
+
+
+class Holds(Enum):
+    """How much of the past an operator's output holds."""
+
+    INPUTS = "what its inputs hold"
+    HISTORY = "the items of all ticks so far"
+    WINDOW = "the items of the last ticks"
+    RESULT = "what is made of all that its input holds, which is less"
+    STATE = "a result that it stores itself, and of which it knows what changes"
+
+    @property
+    def condenses(self) -> bool:
+        """Whether it is a result, not the rows that it is made of."""
+        return self in (Holds.RESULT, Holds.STATE)
+
+
+# What an operator is to time, keys and order: its class.
+#
+# Every operator has one, and how a stream's rows come and go, what it costs, what is stored, what
+# must be read again, and which rules hold follow from it. The union is closed: whoever asks
+# matches every class, so that a new one is looked at everywhere, and an operator that is added to
+# a class is known everywhere.
+#
+# The words are those of incremental view maintenance. *Linear* operators do the same with an item
+# that comes as with one that goes (`PerItem`, `Projection`, `Sum`); *bilinear* ones do so with
+# each input while the other stays (`Product`); the others work *by key* (`Matching`, `AsOf`,
+# `Distinct`, `ByKey`, `OrderedByKey`), *by position* (`Positional`, `Ordering`), or *over time*.
+# Such a word is a base of its classes (`Linear`, `PerKey`, `PerPosition`, `OverTime`), for who
+# says the same of all of them.
+#
+# What many ask of a class each of them says itself (`properties.py`): which of its inputs' items
+# it `passes` on, and how much of the past its output `holds`.
 
 
 class ClassFacts:

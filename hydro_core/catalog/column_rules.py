@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hydro_core.catalog.aggregates import aggregate_type
-from hydro_core.catalog.inputs import KEPT, sides_of_key
-from hydro_core.catalog.spec import Args, TypeProblem
+from hydro_core.catalog.spec import KEPT, Args, TypeProblem, sides_of_key
 from hydro_core.catalog.type_rules import (
     Types,
     columns_of,

@@ -20,10 +20,12 @@ from hydro_core.catalog.classes import (
     Commands,
     Distinct,
     Ends,
+    Gives,
     Growth,
     History,
     Linear,
     Matching,
+    Meets,
     OpClass,
     OrderedByKey,
     Output,
@@ -36,7 +38,6 @@ from hydro_core.catalog.classes import (
     Sum,
     Window,
 )
-from hydro_core.catalog.variants import Gives, Meets
 
 
 class Form(Enum):

@@ -14,17 +14,21 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from hydro_core.catalog import lineage_rules, tails, type_rules
-from hydro_core.catalog.classes import ByKey, OrderedByKey, PerItem, Running
-from hydro_core.catalog.group import AGGREGATE, FOLD, FOLD_KEYED, LATEST, REDUCE, REDUCE_KEYED
-from hydro_core.catalog.inputs import WHOLE
+from hydro_core.catalog import lineage_rules, ordered, type_rules
+from hydro_core.catalog.classes import ByKey, Gives, OrderedByKey, PerItem, Places, Running, Summary
+from hydro_core.catalog.group import (
+    AGGREGATE,
+    FOLD,
+    FOLD_KEYED,
+    LATEST,
+    REDUCE,
+    REDUCE_KEYED,
+    over_items,
+)
 from hydro_core.catalog.itemwise import FILTER_MAP, IDENTITY
-from hydro_core.catalog.order import SCAN_KEYED
-from hydro_core.catalog.ordered import DESCENDING, ORDER, OVER, TOP
+from hydro_core.catalog.ordered import DESCENDING, ORDER, OVER, SCAN_KEYED, TOP
 from hydro_core.catalog.registry import lookup
-from hydro_core.catalog.results import over_items
-from hydro_core.catalog.spec import Arg, Args, Barrier, Fails, OpSpec, OrderRule, Port, State
-from hydro_core.catalog.variants import Gives, Places, Summary
+from hydro_core.catalog.spec import WHOLE, Arg, Args, Barrier, Fails, OpSpec, OrderRule, Port, State
 from hydro_core.functions.call import Use
 
 
@@ -73,7 +77,7 @@ RUNNING_OVER = _running(
         Arg("tail", "name", required=True),
         Arg("keep", "integer", required=True),
     ),
-    result=tails.kept,
+    result=ordered.kept,
     refine=partial(_as_given, OVER),
 )
 

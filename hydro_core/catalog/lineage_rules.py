@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hydro_core.catalog.classes import MadeColumns
-from hydro_core.catalog.inputs import KEPT, sides_of_key
 from hydro_core.catalog.over_functions import looked_at
-from hydro_core.catalog.spec import Args, LineageRule
+from hydro_core.catalog.spec import KEPT, Args, LineageRule, sides_of_key
 from hydro_core.catalog.type_rules import Types
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.lineage import FieldMap, Fields, InputField, ResultUse, field_map

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from hydro_core.catalog import combine, group, io, itemwise, nearest, order, ordered, state
+from hydro_core.catalog import combine, group, itemwise, ordered, state
 from hydro_core.catalog.spec import Arg, OpSpec
 
 CATALOG: Mapping[str, OpSpec] = MappingProxyType(
     {
         entry.name: entry
-        for module in (io, itemwise, combine, nearest, group, ordered, order, state)
+        for module in (itemwise, combine, group, ordered, state)
         for entry in vars(module).values()
         if isinstance(entry, OpSpec)
     }

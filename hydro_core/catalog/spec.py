@@ -1,23 +1,25 @@
-"""What an operator is: one `OpSpec` each, whose columns are all that others may rely on.
-
-The columns are those of the language page's operator table, and the class (`classes.py`). Nothing
-outside the catalogue, the definitions and the lowerings asks for an operator by its name.
-"""
+"""The entry of an operator: one `OpSpec`, whose columns are all that analyses and rules rely on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
 from hydro_core.catalog.classes import OpClass
 from hydro_core.errors import TypeProblem as TypeProblem  # noqa: PLC0414 - found here by the type rules
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.lineage import FieldMap, InputField
-from hydro_core.types.item import UNKNOWN, FieldPath, ItemType
-from hydro_core.types.stream import Order
+from hydro_core.types.item import UNKNOWN, FieldPath, ItemType, Order
+
+# What an operator is: one `OpSpec` each, whose columns are all that others may rely on.
+#
+# The columns are those of the language page's operator table, and the class (`classes.py`).
+# Nothing outside the catalogue, the definitions and the lowerings asks for an operator by its
+# name.
 
 
 class Barrier(Enum):
@@ -379,3 +381,93 @@ class OpSpec:
 
     def __repr__(self) -> str:
         return f"<operator {self.name}>"
+
+
+# Inputs and arguments that many operators have, and what a join keeps of its inputs.
+
+
+LINEAR = (Port("in", linear=True, aliases=("0",)),)
+WHOLE = (Port("in", barrier=Barrier.STRATUM, aliases=("0",)),)
+ORDERED = (Port("in", barrier=Barrier.STRATUM, needs=Order.TOTAL, aliases=("0",)),)
+
+BY = option("by", "columns", "the key: a column of the rows, or a list of columns")
+INIT = Arg("init", "value", "the accumulator over no item", required=True)
+STEP = Arg(
+    "f", "function", "the next accumulator, of the one before and an item", required=True, leading=1
+)
+KEPT: Mapping[str, frozenset[int]] = MappingProxyType(
+    {
+        "inner": frozenset(),
+        "left": frozenset({0}),
+        "right": frozenset({1}),
+        "outer": frozenset({0, 1}),
+        "semi": frozenset(),
+        "anti": frozenset(),
+    }
+)
+"""The sides of a join, by its `how`, of which items without a match stay, padded."""
+
+
+def sides_of_key(
+    on: tuple[str, ...] | tuple[tuple[str, str], ...],
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of a join's key columns on the left, and on the right.
+
+    >>> sides_of_key(("k",)), sides_of_key((("id", "ref"),))
+    ((('k',), ('k',)), (('id',), ('ref',)))
+    """
+    pairs = [(name, name) if isinstance(name, str) else name for name in on]
+    return tuple(left for left, _ in pairs), tuple(right for _, right in pairs)
+
+
+COMPUTED = Arg("computed", "computed", "columns by functions of the row that came in", default=())
+
+
+# What operators say of data that they cannot take, and what helps: the same on both engines.
+
+
+class Refusal(NamedTuple):
+    """Why an operator fails a tick, and the cure."""
+
+    reason: str
+    cure: str
+
+
+MANY_SINGLES = Refusal(
+    "more than one item arrived at [single], where one is allowed",
+    "reduce them to one first, or use `cross`",
+)
+NO_COMMAND = Refusal("is not a command", 'commands are `("persist", x)` and `("delete", x)`')
+NO_KEYED_COMMAND = NO_COMMAND._replace(
+    cure='commands are `("persist", k, v)` and `("delete", k, None)`'
+)
+
+
+def undeclared(ports: Iterable[str]) -> Refusal:
+    """Of an item for which a function names a port that there is not."""
+    return Refusal(
+        "names a port that is not declared",
+        f"the ports are {', '.join(ports)}: name one of them, or declare one more",
+    )
+
+
+def sum_beyond(total: object) -> Refusal:
+    """Of a sum of integers beyond 64 bits."""
+    return Refusal(f"the sum {total} is beyond 64 bits", "sum decimals or doubles instead")
+
+
+def digits_beyond(what: str, to: ItemType) -> Refusal:
+    """Of a sum or mean of decimals that has too many digits."""
+    return Refusal(
+        f"the {what} has more digits than {to}",
+        "take doubles, or decimals of fewer digits after the point, instead",
+    )
+
+
+def endless_cycle(path: str, limit: str, setting: str) -> Refusal:
+    """Of a cycle that does not come to its end."""
+    return Refusal(
+        f"the cycle {path} is not done after {limit} (`{setting}`)",
+        "let it stop: `unique()` keeps items from going round again, a filter bounds new ones; "
+        "or let it go on in the next tick, with `prev()`",
+    )

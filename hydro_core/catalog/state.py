@@ -8,8 +8,10 @@ from typing import Any
 
 from hydro_core.catalog import column_rules, lineage_rules, type_rules
 from hydro_core.catalog.classes import Before, Commands, Growth, History, Window
-from hydro_core.catalog.inputs import LINEAR, ORDERED, WHOLE
 from hydro_core.catalog.spec import (
+    LINEAR,
+    ORDERED,
+    WHOLE,
     Arg,
     Args,
     Barrier,

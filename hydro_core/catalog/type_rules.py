@@ -30,9 +30,9 @@ from hydro_core.types.item import (
     at,
     is_integer,
     is_open,
+    is_widened,
     nullable,
 )
-from hydro_core.types.quarantine import is_widened
 from hydro_core.types.values import ValueProblem, conform, require
 
 Types = tuple[ItemType, ...]

@@ -17,7 +17,7 @@ from hydro_core.delivery import load_rules
 from hydro_core.errors import DataError, Diagnostic, ProgramError
 from hydro_core.lang.rules.translate import carrying
 from hydro_core.lang.source import RULES
-from hydro_core.optimize.notes import Note
+from hydro_core.optimize.growth import Note
 from hydro_core.optimize.report import expressions
 from hydro_core.printing.programs import BestPlan, shown_plan
 from hydro_core.validation.plans import validate_randomly

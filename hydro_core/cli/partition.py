@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hydro_core.analysis.partition.answer import judge, partition
+from hydro_core.analysis.partition.partitioning import judge, partition
 from hydro_core.cli import output
 from hydro_core.cli.command import Asked, MisuseError
 from hydro_core.cli.program_arguments import given_params, graph_of, schemas_of

@@ -15,7 +15,7 @@ from hydro_core.files.scan import Misfit, Scan
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.every import Every
 from hydro_core.ticks.tick_range import TickRange
-from hydro_core.types.moments import print_moment
+from hydro_core.types.values import print_moment
 
 MAX_TICKS = 1_000_000
 """Ticks without rows run, too: one row of the year 9999 would make millions of them."""

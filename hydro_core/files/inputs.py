@@ -30,7 +30,7 @@ from hydro_core.types.item import (
     Tuple,
     is_integer,
 )
-from hydro_core.types.moments import print_moment
+from hydro_core.types.values import print_moment
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,7 @@ from hydro_core.machine.faults import raise_outage
 from hydro_core.machine.wrong_path import written_at
 from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.types.arrow import arrow_type, to_arrow
-from hydro_core.types.columns import declared_columns
-from hydro_core.types.item import Array, ItemType, Row, Tuple
-from hydro_core.types.stream import Order, StreamType
+from hydro_core.types.item import Array, ItemType, Order, Row, StreamType, Tuple, declared_columns
 
 TICK, POSITION, ITEM = "tick", "position", "item"
 FILE = "part-00000.parquet"

@@ -13,9 +13,8 @@ from hydro_core.files.kinds import Declared, ReadNames
 from hydro_core.files.plain import WrongRows, item_of, item_type
 from hydro_core.files.unreadable import refuse
 from hydro_core.storage.remote import DataPlace
-from hydro_core.types.item import STRING, ItemType
+from hydro_core.types.item import REASON, STRING, ItemType
 from hydro_core.types.json import from_json
-from hydro_core.types.quarantine import REASON
 from hydro_core.types.values import ValueProblem, conform_input
 
 ROWS = 10_000
@@ -42,7 +41,7 @@ class FileForm:
 
     @property
     def tolerant(self) -> bool:
-        """Whether wrong rows are read, too: see `hydro_core.types.quarantine`."""
+        """Whether wrong rows are read, too: see `hydro_core.types.item`."""
         return REASON in self.declared
 
 

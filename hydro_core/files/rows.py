@@ -26,7 +26,6 @@ from hydro_core.files.tolerant import TolerantRows, of_some_tick, whole_number
 from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.tick_range import moment_of
 from hydro_core.types.arrow import arrow_type, to_arrow
-from hydro_core.types.columns import Required
 from hydro_core.types.item import (
     FLOATS,
     LONG,
@@ -35,6 +34,7 @@ from hydro_core.types.item import (
     Array,
     Decimal,
     ItemType,
+    Required,
     Row,
     Tuple,
     is_integer,

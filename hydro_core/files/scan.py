@@ -33,8 +33,7 @@ from hydro_core.files.row_batch import misfit
 from hydro_core.files.rows import WantedColumns
 from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.tick_range import Numbers, TickRange
-from hydro_core.types.columns import declared_columns, required_columns
-from hydro_core.types.item import UNKNOWN, ItemType
+from hydro_core.types.item import UNKNOWN, ItemType, declared_columns, required_columns
 from hydro_core.types.values import UNFIT
 
 if TYPE_CHECKING:

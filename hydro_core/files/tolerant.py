@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from hydro_core.files.row_batch import MOMENT, NUMBER, RowBatch
 from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.tick_range import Numbers, TickRange
-from hydro_core.types.quarantine import PLACE, REASON, ROW
+from hydro_core.types.item import PLACE, REASON, ROW
 
 
 @dataclass(frozen=True, slots=True)

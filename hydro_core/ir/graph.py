@@ -1,25 +1,28 @@
-"""The one form of a program between its text and its plan: an immutable graph of operators.
-
-A node names what it reads, in the order of its operator's ports; sharing is two nodes that read
-one endpoint, and a cycle is a chain of readings that comes back. Node ids are printable and
-stable: the name of the statement for the operator that it stands for (the last one if the name is
-read, else the first), the name of an output for its sink, else the operator and a number
-(`join_1`), so plans and errors read as the program does.
-"""
+"""Programs as immutable graphs of operators: nodes, walks over them, and construction."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from hydro_core.catalog.classes import OpClass
-from hydro_core.catalog.io import SINK, SOURCE
-from hydro_core.catalog.spec import NO_ARGS, Args, OpSpec, Port
+from hydro_core.catalog.itemwise import SINK, SOURCE
+from hydro_core.catalog.spec import NO_ARGS, Args, Barrier, OpSpec, Port, functions_of
 from hydro_core.errors import Diagnostic, Span
 from hydro_core.types.records import NAME
+
+# The one form of a program between its text and its plan: an immutable graph of operators.
+#
+# A node names what it reads, in the order of its operator's ports; sharing is two nodes that read
+# one endpoint, and a cycle is a chain of readings that comes back. Node ids are printable and
+# stable: the name of the statement for the operator that it stands for (the last one if the name
+# is read, else the first), the name of an output for its sink, else the operator and a number
+# (`join_1`), so plans and errors read as the program does.
+
 
 NodeId = str
 
@@ -132,3 +135,280 @@ class Graph:
         for node in self.named(SINK.name):
             table.setdefault(node.args["name"], []).append(node)
         return {name: tuple(sinks) for name, sinks in table.items()}
+
+
+# Ways through a graph, none of them recursive: a program may be as long as it likes.
+
+
+T = TypeVar("T", bound=Hashable)
+Successors = Mapping[NodeId, list[NodeId]]
+
+
+def same_tick(port: Port) -> bool:
+    return port.barrier is not Barrier.TICK
+
+
+def predecessors(graph: Graph, follow: Callable[[Port], bool] = lambda port: True) -> Successors:
+    """Of each node those that it reads, at ports that `follow` approves, each once."""
+    return {
+        node.id: list(dict.fromkeys(e.node for port, e in node.reads() if follow(port)))
+        for node in graph
+    }
+
+
+def inputs_first(
+    roots: Iterable[T], inputs: Callable[[T], Sequence[T]], done: Iterable[T] = ()
+) -> Iterator[T]:
+    """All that roots lead to, each after its inputs where there is no cycle, without the `done`.
+
+    >>> list(inputs_first(["a"], {"a": ["b", "c"], "b": ["c"], "c": []}.__getitem__))
+    ['c', 'b', 'a']
+    """
+    begun = set(done)
+    for root in roots:
+        stack = [(root, False)]
+        while stack:
+            node, finished = stack.pop()
+            if finished:
+                yield node
+            elif node not in begun:
+                begun.add(node)
+                stack.append((node, True))
+                stack += [(n, False) for n in reversed(inputs(node))]
+
+
+def components(successors: Successors) -> list[tuple[NodeId, ...]]:
+    """The strongly connected components, each after those that its members lead to.
+
+    >>> components({"a": ["b"], "b": ["c"], "c": ["b"]})
+    [('b', 'c'), ('a',)]
+    """
+    search = _Search(successors)
+    for root in successors:
+        if root not in search.index:
+            search.explore(root)
+    return search.found
+
+
+class _Search:
+    """Tarjan's search, with a stack of its own in the place of recursion."""
+
+    def __init__(self, successors: Successors) -> None:
+        self.successors = successors
+        self.order = {node: i for i, node in enumerate(successors)}
+        self.found: list[tuple[NodeId, ...]] = []
+        self.index: dict[NodeId, int] = {}
+        self.low: dict[NodeId, int] = {}
+        self.open: list[NodeId] = []
+        self.is_open: set[NodeId] = set()
+        self.way: list[tuple[NodeId, Iterator[NodeId]]] = []
+
+    def explore(self, root: NodeId) -> None:
+        """Finds the components of all that `root` leads to."""
+        self._enter(root)
+        while self.way:
+            node, rest = self.way[-1]
+            after = next(rest, None)
+            if after is None:
+                self._leave(node)
+            elif after not in self.index:
+                self._enter(after)
+            elif after in self.is_open:
+                self.low[node] = min(self.low[node], self.index[after])
+
+    def _enter(self, node: NodeId) -> None:
+        self.index[node] = self.low[node] = len(self.index)
+        self.open.append(node)
+        self.is_open.add(node)
+        self.way.append((node, iter(self.successors[node])))
+
+    def _leave(self, node: NodeId) -> None:
+        self.way.pop()
+        if self.way:
+            parent = self.way[-1][0]
+            self.low[parent] = min(self.low[parent], self.low[node])
+        if self.low[node] == self.index[node]:
+            members = [self.open.pop()]
+            while members[-1] != node:
+                members.append(self.open.pop())
+            self.is_open.difference_update(members)
+            self.found.append(tuple(sorted(members, key=self.order.__getitem__)))
+
+
+def shortest_path(
+    successors: Successors, start: NodeId, end: NodeId, within: Iterable[NodeId]
+) -> list[NodeId]:
+    """A shortest way from `start` to `end` through nodes of `within`; empty where none is."""
+    allowed = set(within)
+    before: dict[NodeId, NodeId | None] = {start: None}
+    queue = deque([start])
+    while queue:
+        node = queue.popleft()
+        if node == end:
+            way: list[NodeId] = []
+            step: NodeId | None = node
+            while step is not None:
+                way.append(step)
+                step = before[step]
+            return way[::-1]
+        for after in successors[node]:
+            if after in allowed and after not in before:
+                before[after] = node
+                queue.append(after)
+    return []
+
+
+def reachable(start: Iterable[T], successors: Callable[[T], Iterable[T]]) -> set[T]:
+    """What stands at the start, and all that it leads to.
+
+    >>> sorted(reachable(["a"], {"a": ["b"], "b": ["b"], "c": ["a"]}.__getitem__))
+    ['a', 'b']
+    """
+    found = set(start)
+    queue = deque(found)
+    while queue:
+        new = set(successors(queue.popleft())) - found
+        found |= new
+        queue += new
+    return found
+
+
+def first_inputs(graph: Graph, stream: Endpoint) -> Iterator[Endpoint]:
+    """A stream, then the first input of the node that gives it, then that of the next, and so on.
+
+    The walk ends at a node without inputs, or before a node that it has left: operators of one
+    input may be a cycle, as in `s = filter(f)` and `s -> s`.
+    """
+    left: set[NodeId] = set()
+    while stream.node not in left:
+        left.add(stream.node)
+        yield stream
+        inputs = graph[stream.node].inputs
+        if not inputs:
+            return
+        stream = inputs[0]
+
+
+def behind(graph: Graph | Mapping[NodeId, Node], nodes: Iterable[NodeId]) -> set[NodeId]:
+    """The nodes, and all that they are made of."""
+    return reachable(nodes, lambda name: (end.node for end in graph[name].inputs))
+
+
+def is_cycle(component: tuple[NodeId, ...], successors: Successors) -> bool:
+    """Whether a component is a cycle and not a single node that does not reach itself."""
+    return len(component) > 1 or component[0] in successors[component[0]]
+
+
+def is_generated(node: Node) -> bool:
+    """Whether the program gave the node no name: its id is the operator and a number."""
+    return node.id.removeprefix(f"{node.op.name}_").isdigit()
+
+
+def outputs(node: Node) -> tuple[Endpoint, ...]:
+    """What can be read of a node."""
+    if node.op.outputs == "none" or (node.op.optional_input and node.inputs):
+        return ()
+    if node.op.outputs == "ports":
+        return tuple(Endpoint(node.id, port) for port in node.args["ports"])
+    return (Endpoint(node.id),)
+
+
+# Nodes under construction: they know each other by number until they get their ids.
+
+
+Wire = tuple[int, str]
+"""The output of a draft: its number, and the port where it has several."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """A node to be; `name` is what the program calls it."""
+
+    op: OpSpec
+    args: Args = NO_ARGS
+    span: Span | None = None
+    name: str | None = None
+    inputs: list[Wire] = field(default_factory=list)
+
+    @property
+    def own_name(self) -> str | None:
+        """The name that its arguments give it."""
+        return self.args.get("name") if self.op.family == "io" else None
+
+
+def build(
+    drafts: Sequence[Draft], name: str = "flow", warnings: Iterable[Diagnostic] = ()
+) -> Graph:
+    ids = _ids(drafts)
+    nodes = (
+        Node(
+            ids[i],
+            draft.op,
+            draft.args,
+            tuple(Endpoint(ids[source], port) for source, port in draft.inputs),
+            draft.span,
+        )
+        for i, draft in enumerate(drafts)
+    )
+    return Graph.of(nodes, name, (*warnings, *_unrepeatable(drafts)))
+
+
+def _unrepeatable(drafts: Sequence[Draft]) -> Iterator[Diagnostic]:
+    """Warnings of functions whose results are others when a tick runs again."""
+    for draft in drafts:
+        for fn in functions_of(draft.args):
+            for used, span in fn.unrepeatable:
+                yield Diagnostic(
+                    "runtime",
+                    f"`{draft.op.name}`: the function {fn.name} uses `{used}`, which is not the "
+                    "same each time: a tick that runs again, and Spark, may get other results",
+                    span or draft.span,
+                    draft.op.name,
+                    help="give it in as data; what time it is for a tick, `tick()` says",
+                    severity="warning",
+                )
+
+
+def _ids(drafts: Sequence[Draft]) -> list[NodeId]:
+    """Names first, then inputs and outputs by their own names, then operators and numbers."""
+    ids: dict[int, NodeId] = {i: d.name for i, d in enumerate(drafts) if d.name is not None}
+    taken = set(ids.values())
+    for i, draft in enumerate(drafts):
+        own = draft.own_name
+        if i not in ids and own is not None:
+            ids[i] = free_name(own, taken)
+            taken.add(ids[i])
+    counts: Counter[str] = Counter()
+    for i, draft in enumerate(drafts):
+        if i in ids:
+            continue
+        counts[draft.op.name] += 1
+        while f"{draft.op.name}_{counts[draft.op.name]}" in taken:
+            counts[draft.op.name] += 1
+        ids[i] = f"{draft.op.name}_{counts[draft.op.name]}"
+        taken.add(ids[i])
+    return [ids[i] for i in range(len(drafts))]
+
+
+def numbered(drafts: Sequence[Draft], kept: Iterable[int]) -> list[Draft]:
+    """The drafts at these numbers, in this order: they know each other by their new ones."""
+    chosen = list(kept)
+    new = {old: position for position, old in enumerate(chosen)}
+    for draft in drafts:
+        draft.inputs = [(new[number], port) for number, port in draft.inputs]
+    return [drafts[number] for number in chosen]
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """The name, with the first number from 2 on that makes it one that is not taken."""
+    free, number = name, 1
+    while free in taken:
+        number += 1
+        free = f"{name}_{number}"
+    return free
+
+
+def source_args(name: str, **others: Any) -> Args:
+    """The arguments of a source, in the entry's order."""
+    given: Mapping[str, Any] = {"schema": None, "name": name, "fds": (), **others}
+    return Args(tuple(given.items()))

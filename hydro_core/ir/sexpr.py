@@ -14,13 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hydro_core.catalog.io import SOURCE
+from hydro_core.catalog.itemwise import SOURCE
 from hydro_core.catalog.spec import Aggregate, Args, OpSpec, OverFunction, functions_of
 from hydro_core.functions.fn import Fn
-from hydro_core.ir.builder import free_name
+from hydro_core.ir.graph import free_name
 from hydro_core.ir.term import App, LetRec, LetTerm, Ref, Term, applications
 from hydro_core.types.ddl import to_ddl
-from hydro_core.types.literal import literal
+from hydro_core.types.values import literal
 
 WIDTH = 96
 BRACKETS = {"(": ")", "[": "]", "{": "}"}

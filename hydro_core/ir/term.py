@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from hydro_core.catalog.io import SINK
+from hydro_core.catalog.itemwise import SINK
 from hydro_core.catalog.spec import NO_ARGS, Args, OpSpec
 from hydro_core.errors import Span
-from hydro_core.ir.graph import Endpoint, Graph, NodeId
-from hydro_core.ir.walk import components, is_cycle
+from hydro_core.ir.graph import Endpoint, Graph, NodeId, components, is_cycle
 
 
 @dataclass(frozen=True, slots=True)

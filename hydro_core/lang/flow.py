@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from hydro_core.catalog.io import NULL, SINK, SOURCE, SOURCE_ITER, TICK
+from hydro_core.catalog.itemwise import NULL, SINK, SOURCE, SOURCE_ITER, TICK
 from hydro_core.catalog.spec import OpSpec, TypeProblem
 from hydro_core.errors import Code, ProgramError, Span
-from hydro_core.ir.builder import Draft, Wire, build, numbered, source_args
-from hydro_core.ir.graph import Graph
+from hydro_core.ir.graph import Draft, Graph, Wire, build, numbered, source_args
 from hydro_core.lang.load import load
 from hydro_core.lang.methods import OperatorMethods, ValueReader
 from hydro_core.lang.print import is_name, to_text

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from hydro_core.catalog.combine import JOIN
 from hydro_core.catalog.group import UNIQUE
-from hydro_core.catalog.order import SORT
+from hydro_core.catalog.ordered import SORT
 from hydro_core.catalog.registry import NAMES
 from hydro_core.lang.source import did_you_mean
 

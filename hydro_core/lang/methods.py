@@ -9,7 +9,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any, Generic, TypeVar
 
-from hydro_core.catalog import combine, group, itemwise, nearest, order, ordered, state
+from hydro_core.catalog import combine, group, itemwise, ordered, state
 from hydro_core.catalog.over_functions import FUNCTIONS
 from hydro_core.catalog.registry import TYPED
 from hydro_core.catalog.spec import Aggregate, OpSpec, OverFunction
@@ -228,7 +228,7 @@ class OperatorMethods(ABC, Generic[StreamT]):
         `how="inner"` rows that find none are left out.
         """
         return self.apply(
-            nearest.JOIN_ASOF,
+            combine.JOIN_ASOF,
             right=right,
             on=on,
             at=at,
@@ -323,35 +323,35 @@ class OperatorMethods(ABC, Generic[StreamT]):
 
     def sort(self) -> StreamT:
         """The tick's items, ascending."""
-        return self.apply(order.SORT)
+        return self.apply(ordered.SORT)
 
     def sort_by_key(
         self, f: UserFunction, descending: bool = False, *, returns: str | None = None
     ) -> StreamT:
         """The tick's items by `f(x)`; ties by the item, ascending."""
-        return self.apply(order.SORT_BY_KEY, f, descending, returns=returns)
+        return self.apply(ordered.SORT_BY_KEY, f, descending, returns=returns)
 
     def limit(self, n: int, *, by: ColumnNames | None = None) -> StreamT:
         """The first n items of the tick, or of each key."""
-        return self.apply(order.LIMIT, n, by=by)
+        return self.apply(ordered.LIMIT, n, by=by)
 
     def enumerate(self) -> StreamT:
         """Each item with its position in this tick, from 0."""
-        return self.apply(order.ENUMERATE)
+        return self.apply(ordered.ENUMERATE)
 
     def scan(self, init: Any, f: UserFunction, **promises: Any) -> StreamT:
         """`f(acc, x)` after each item."""
-        return self.apply(order.SCAN, init, f, **promises)
+        return self.apply(ordered.SCAN, init, f, **promises)
 
     def scan_keyed(
         self, init: Any, f: UserFunction, *, by: ColumnNames | None = None, **promises: Any
     ) -> StreamT:
         """`f(acc, v)` after each item of a key."""
-        return self.apply(order.SCAN_KEYED, init, f, by=by, **promises)
+        return self.apply(ordered.SCAN_KEYED, init, f, by=by, **promises)
 
     def next_stratum(self) -> StreamT:
         """The items themselves, once the stratum has ended."""
-        return self.apply(order.NEXT_STRATUM)
+        return self.apply(ordered.NEXT_STRATUM)
 
     # Over ticks
 

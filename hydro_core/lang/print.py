@@ -14,19 +14,18 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from hydro_core.catalog.io import SINK, SOURCE
+from hydro_core.catalog.itemwise import SINK, SOURCE
 from hydro_core.catalog.over_functions import arguments_of
 from hydro_core.catalog.registry import ALGEBRA, TYPED
 from hydro_core.catalog.spec import Aggregate, Arg, OverFunction, functions_of
 from hydro_core.errors import HydroError
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import python_text
-from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
-from hydro_core.ir.walk import is_generated
+from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId, is_generated
 from hydro_core.lang.resolve import parse
 from hydro_core.types.ddl import to_ddl
 from hydro_core.types.item import ItemType
-from hydro_core.types.literal import literal, quoted
+from hydro_core.types.values import literal, quoted
 
 WIDTH = 100
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from hydro_core.catalog.io import SINK, SOURCE
+from hydro_core.catalog.itemwise import SINK, SOURCE
 from hydro_core.catalog.registry import NAMES, lookup
 from hydro_core.catalog.spec import Args, OpSpec, Port
 from hydro_core.errors import Code, Diagnostic, ProgramError, Span, beginning
-from hydro_core.ir.builder import Draft, Wire, build, numbered, source_args
-from hydro_core.ir.graph import Graph
+from hydro_core.ir.graph import Draft, Graph, Wire, build, numbered, source_args
 from hydro_core.lang.arguments import StreamArgument, read_arguments
 from hydro_core.lang.foreign import cure_of_unknown
 from hydro_core.lang.parser import Element, Label, Program, Statement, parse_program

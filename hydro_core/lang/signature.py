@@ -15,8 +15,7 @@ from hydro_core.lang.foreign import cure_of_argument, cure_of_choice
 from hydro_core.lang.source import did_you_mean
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType
-from hydro_core.types.moments import is_distance
-from hydro_core.types.values import ValueProblem, check_string, to_item
+from hydro_core.types.values import ValueProblem, check_string, is_distance, to_item
 
 # Arguments that are constants: what their entries want of the values, and the problem if not.
 

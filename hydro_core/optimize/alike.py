@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, islice
 
-from hydro_core.optimize.shape import CHAIN, UNION
-from hydro_core.optimize.space import ClassId, ENode, Space, StreamDefinition
+from hydro_core.optimize.egraph import ClassId, ENode, Space, StreamDefinition
+from hydro_core.optimize.rule import CHAIN, UNION
 
 MAX_PAIRS = 50_000
 """Pairs that are looked at; what is beyond them counts as different."""

@@ -1,27 +1,89 @@
-"""Which nodes may be in a plan, so that no tick fails that the program completes.
-
-Rules speak of streams, as if functions always had a value. One that fails on an item fails the
-tick, and `prev(f(a))` asks f a tick earlier than `f(prev(a))` does. So a node that may fail is only
-allowed where the program itself has shown its function all those items by then: the items are
-*covered*. They are covered at the program's own nodes; from there to what is part of a covered
-stream, and to what is made of covered items only.
-"""
+"""Calls of functions in plans: no plan may fail in a tick that the program completes."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Any
 
+from hydro_core.analysis.infer import never_null
 from hydro_core.catalog.aggregates import AGGREGATES
-from hydro_core.catalog.classes import ByKey, Product, Sum
+from hydro_core.catalog.classes import ByKey, Meets, Passes, Product, Projection, Sum, Summary
 from hydro_core.catalog.over_functions import aggregate_of
-from hydro_core.catalog.properties import Passes
 from hydro_core.catalog.spec import Aggregate, Args, Fails, functions_of
-from hydro_core.catalog.variants import Meets, Summary
+from hydro_core.errors import TypeProblem
+from hydro_core.functions.bind import bind
+from hydro_core.functions.fn import Fn
+from hydro_core.ir.graph import Endpoint, reachable
+from hydro_core.optimize.egraph import (
+    ClassId,
+    ENode,
+    Problem,
+    Space,
+    StreamDefinition,
+    classes_read,
+    own_nodes,
+)
+from hydro_core.optimize.load import Loaded
 from hydro_core.optimize.loop import cycle_of
-from hydro_core.optimize.shape import FeedbackShape, Payload
-from hydro_core.optimize.space import ClassId, ENode, Problem, Space, classes_read, own_nodes
+from hydro_core.optimize.rule import FeedbackShape, Payload
+from hydro_core.types.item import ItemType, Row
+
+# Whether functions may be asked about items that the program never shows them.
+
+
+def is_total(fn: Fn, item: ItemType, *, there: bool = False) -> bool:
+    """Whether the function has a value for every item of the type, null among them.
+
+    Not for null, if items are `there`.
+
+    >>> import ast
+    >>> from hydro_core.functions.read import read_function
+    >>> from hydro_core.types.ddl import parse_ddl
+    >>> f = read_function(ast.parse("lambda x: x is not None and x > 1", mode="eval").body, {})
+    >>> is_total(f, parse_ddl("long")), is_total(f, parse_ddl("decimal(9, 2)"))
+    (True, True)
+    >>> f = read_function(ast.parse("lambda x: x > 1", mode="eval").body, {})
+    >>> is_total(f, parse_ddl("long"))
+    False
+    """
+    if fn.tree is None or len(fn.params) != 1:
+        return False
+    try:
+        return not bind(fn, (item,)).may_fail(there=there)
+    except TypeProblem:
+        return False
+
+
+@dataclass(slots=True)
+class Uses:
+    """The types of items that functions are applied to, in the program and by rules."""
+
+    types: dict[Fn, set[tuple[ItemType, bool]]] = field(default_factory=dict)
+
+    def add(self, fn: Fn, item: ItemType, *, there: bool) -> None:
+        """The function may be asked about items of the type, of which none is null if `there`."""
+        self.types.setdefault(fn, set()).add((item, there))
+
+    def are_total(self, fns: Iterable[Fn]) -> bool:
+        """Whether all of them have a value for every item that they may be asked about."""
+        known = self.types.get
+        return all(
+            known(fn) and all(is_total(fn, item, there=there) for item, there in self.types[fn])
+            for fn in fns
+        )
+
+
+# Which nodes may be in a plan, so that no tick fails that the program completes.
+#
+# Rules speak of streams, as if functions always had a value. One that fails on an item fails the
+# tick, and `prev(f(a))` asks f a tick earlier than `f(prev(a))` does. So a node that may fail is
+# only allowed where the program itself has shown its function all those items by then: the items
+# are *covered*. They are covered at the program's own nodes; from there to what is part of a
+# covered stream, and to what is made of covered items only.
+
 
 Asked = int | str
 """What is asked: the arguments of a node, or its shape where it has none."""
@@ -218,3 +280,137 @@ def _of_items(node: ENode) -> bool:
     """Whether it makes aggregates, of all its items."""
     cls = node.shape.cls
     return isinstance(cls, ByKey) and cls.summary is Summary.AGGREGATES
+
+
+# Whether two programs fail in the same ticks: a proof says that they give the same where both do.
+#
+# Rules speak of streams, as if functions always had a value. A plan may fail less often than its
+# program, so a rule may ask a function of fewer items; a program that takes the place of another
+# may not fail less or more, and still be called the same. So what may fail in the one has to be
+# *covered* by what the other asks, as in `calls.py`, and the other way round.
+
+
+AskedCall = tuple[CallKey, ClassId]
+
+
+def doubtful_in(loaded: Loaded) -> Mapping[str, bool]:
+    """The streams of the program whose operators may fail on some item, by their names, and whether
+    the items that they are asked about may be null.
+
+    Rows of inputs are never null: what has landed has none.
+    """
+    graph, types = loaded.typed.graph, loaded.typed.types
+    rows = [n.id for n in graph.sources.values() if isinstance(types[Endpoint(n.id)].item, Row)]
+    there = never_null(graph, rows)
+    found = {}
+    for by in loaded.problem.definitions:
+        node = loaded.origins.get(by.name)
+        nullable = node is None or any(end.node not in there for end in node.inputs)
+        if _may_fail(loaded.problem, by, there=not nullable):
+            found[by.name] = nullable
+    return found
+
+
+def _may_fail(problem: Problem, by: StreamDefinition, *, there: bool) -> bool:
+    shape = problem.shapes[by.shape]
+    node = ENode(shape, by.payload, tuple(0 for _ in by.inputs), 0)
+    total = [by.payload] if by.payload is not None and _is_total(problem, by.payload, there) else []
+    if total and isinstance(shape.cls, Projection):
+        # a row of values fits its type
+        return False
+    return may_fail(node, problem.payloads, total)
+
+
+def _is_total(problem: Problem, payload: int, there: bool) -> bool:
+    """Whether the functions have a value for every item, or for those that are not null."""
+    fns = tuple(functions_of(problem.payloads[payload].args))
+    return bool(fns) and all(
+        len(fn.over) == 1 and is_total(fn, fn.over[0], there=there) for fn in fns
+    )
+
+
+@dataclass(slots=True)
+class FailingCalls:
+    """What may fail behind streams of programs that were loaded together."""
+
+    problem: Problem
+    space: Space
+    doubtful: Mapping[str, bool]
+    """What `doubtful_in` gives, before arguments were made one."""
+    spelled: Mapping[Any, Sequence[str]]
+    """What is compared: its streams as written, then in other words."""
+    definitions: Mapping[str, StreamDefinition] = field(init=False)
+    conjuncts: dict[CallKey, tuple[int, ...]] = field(init=False)
+    """What is asked in two parts, as it is written: there may be other ways, which ask less."""
+
+    def __post_init__(self) -> None:
+        self.definitions = {d.name: d for d in self.problem.definitions}
+        self.conjuncts = {}
+        for whole, *parts in self.problem.known("conjunct"):
+            self.conjuncts.setdefault(whole, tuple(parts))
+
+    def alike(self, one: Hashable, other: Hashable) -> bool:
+        """Whether what makes the one fails in the ticks in which what makes the other does.
+
+        Any two ways to write them will do: what nobody reads depends on the rest of the program,
+        so the words that say least of the one need not be those of the other.
+        """
+        ways = product(self._ways_to_write(one), self._ways_to_write(other))
+        return any(mine == theirs or self._fail_alike(mine, theirs) for mine, theirs in ways)
+
+    def _fail_alike(self, one: Collection[str], other: Collection[str]) -> bool:
+        cycles, calls = zip(*map(self._of, (one, other)), strict=True)
+        if cycles[0] != cycles[1]:
+            return False
+        if calls[0] == calls[1]:
+            return True
+        return all(
+            mine <= covered(self.problem, self.space, theirs)
+            for mine, theirs in (calls, calls[::-1])
+        )
+
+    def _ways_to_write(self, compared: Hashable) -> Collection[Collection[str]]:
+        """What may fail behind it, in all words that leave nothing of it out."""
+        written, *others = map(self._doubtful_behind, self.spelled[compared])
+        whole = (found for found in others if len(found) == len(written))
+        return dict.fromkeys((written, *whole))
+
+    def _doubtful_behind(self, stream: str) -> frozenset[str]:
+        found = reachable([stream], lambda name: self._reads(self.definitions[name]))
+        return frozenset(name for name in found if name in self.doubtful)
+
+    def _reads(self, by: StreamDefinition) -> Iterator[str]:
+        return (self.problem.cuts.get(name, name) for name in by.inputs)
+
+    def _of(self, streams: Collection[str]) -> tuple[frozenset[object], set[AskedCall]]:
+        """The cycles within a tick among these, which are compared as they are, and the calls."""
+        cycles: set[object] = set()
+        calls: set[AskedCall] = set()
+        for name in streams:
+            by = self.definitions[name]
+            inputs = classes_read(self.problem, self.space, by)
+            shape = self.problem.shapes[by.shape]
+            if isinstance(shape.cls, FeedbackShape):
+                cycles.add((by.shape, inputs))
+            elif inputs:
+                call = call_of(ENode(shape, by.payload, inputs, -1))
+                calls |= set(self._in_parts(call, there=not self.doubtful[name]))
+        return frozenset(cycles), calls
+
+    def _in_parts(self, call: AskedCall, *, there: bool) -> Iterator[AskedCall]:
+        """Two questions in one are the first, and the second where the first holds."""
+        todo = [call]
+        while todo:
+            key, cls = todo.pop()
+            parts = self.conjuncts.get(key)
+            passing = () if parts is None else self._that_pass(parts[0], cls)
+            if parts is not None and passing:
+                asked = zip(parts, (cls, passing[0]), strict=True)
+                todo += [(p, of) for p, of in asked if not _is_total(self.problem, p, there)]
+            else:
+                yield key, cls
+
+    def _that_pass(self, key: CallKey, cls: ClassId) -> tuple[ClassId, ...]:
+        """The items of a class for which something holds, if there is such a stream."""
+        nodes = (n for n in self.space.nodes if n.payload == key and n.inputs == (cls,))
+        return tuple(n.cls for n in nodes if n.shape.is_itemwise)

@@ -25,19 +25,16 @@ from hydro_core.functions.forms import known_by
 from hydro_core.functions.tree import Const, Expr, IfElse, Op, Part, children, with_children
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.optimize.alike import Bisimilar, bisimilar
-from hydro_core.optimize.column_order import ranks_of, with_columns_in_order
-from hydro_core.optimize.columns import without_dead_columns
-from hydro_core.optimize.egraph import EGraph, Saturation
-from hydro_core.optimize.failing import FailingCalls, doubtful_in
+from hydro_core.optimize.calls import FailingCalls, doubtful_in
+from hydro_core.optimize.columns import ranks_of, with_columns_in_order, without_dead_columns
+from hydro_core.optimize.egraph import ClassId, EGraph, Problem, Saturation, Space, StreamDefinition
 from hydro_core.optimize.load import Loaded, load
 from hydro_core.optimize.loop import loop_form
 from hydro_core.optimize.optimizer import prepare
 from hydro_core.optimize.proof import TermId
 from hydro_core.optimize.replay import Replay
-from hydro_core.optimize.rule import Rule
-from hydro_core.optimize.shape import Payload
-from hydro_core.optimize.space import ClassId, Problem, Space, StreamDefinition
-from hydro_core.types.stream import StreamType
+from hydro_core.optimize.rule import Payload, Rule
+from hydro_core.types.item import StreamType
 
 MAX_EQUAL = 10_000
 """Streams that are found equal by their equations; with so many, the rules are not asked again."""

@@ -1,44 +1,284 @@
-"""What a plan costs: the rows that a tick touches.
-
-Every class has an expected number of rows in a tick; history holds many ticks. A node costs what it
-reads, stores and gives. A history is dear, since all of it is read each tick. A range of ticks runs
-by the same plan: what is cheaper there in another way is the engine's choice.
-"""
+"""Cost of a plan: the rows that a tick touches, from statistics and estimated sizes."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple, assert_never
 
 from hydro_core.catalog.classes import (
+    AsOf,
     Before,
     ByKey,
+    Commands,
+    Distinct,
+    Empty,
     Ends,
     Given,
+    Gives,
     Growth,
     History,
+    Holds,
     Linear,
+    Matching,
+    Meets,
     OrderedByKey,
     Ordering,
     Output,
     OverTime,
+    Passes,
+    PerItem,
     PerKey,
     PerPosition,
+    Places,
+    Positional,
     Product,
+    Projection,
     Running,
     Sum,
     Window,
 )
 from hydro_core.catalog.forms import Form, looks_up
-from hydro_core.catalog.properties import Holds, Passes
-from hydro_core.catalog.variants import Meets
-from hydro_core.optimize.forms import Forms
-from hydro_core.optimize.shape import INTEGRATE, FeedbackShape, Payload, ShapeClass
-from hydro_core.optimize.sizes import SELECTIVITY, Size, SizeHints, groups, rows_of
-from hydro_core.optimize.space import ClassId, ENode, Space
-from hydro_core.optimize.statistics import ROWS, InputStatistics, Statistics
+from hydro_core.optimize.egraph import ClassId, ENode, Space
+from hydro_core.optimize.extract import Forms
+from hydro_core.optimize.rule import INTEGRATE, FeedbackShape, Payload, ShapeClass
+
+# What is known, or assumed, of the data that a program runs on.
+
+
+ROWS = 1000.0
+TICKS = 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class InputStatistics:
+    """Of one input: rows in a tick, rows of all history, different keys in history."""
+
+    rows: float = ROWS
+    history: float | None = None
+    keys: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What is known of data: `{"ticks": 100, "inputs": {"a": {"rows": 10, "history": 1e6}}}`."""
+
+    ticks: float = TICKS
+    inputs: Mapping[str, InputStatistics] = field(default_factory=dict)
+    selectivity: Mapping[str, float] = field(default_factory=dict)
+    """Of filters, by the node's id or the function's name."""
+    streams: Mapping[str, InputStatistics] = field(default_factory=dict)
+    """Of streams of the program that are not inputs, by their names."""
+
+    def of_inputs(self, names: Iterable[str]) -> Statistics:
+        """The same with what is assumed of those inputs of which nothing is known."""
+        return replace(self, inputs={n: self.inputs.get(n, InputStatistics()) for n in names})
+
+    def as_json(self) -> Mapping[str, Any]:
+        """As `of` reads it."""
+        return asdict(self)
+
+    def longer(self, times: float) -> Statistics:
+        """The same once the history of the input with the most new rows is so many times as long.
+
+        Every stream gets as many rows in a tick as before. All inputs are given.
+        """
+        largest = max(self.inputs.values(), key=lambda i: i.rows, default=InputStatistics())
+        span = self.ticks
+        if largest.history is not None and largest.rows > 0:
+            span = max(span, largest.history / largest.rows)
+        more = span * (times - 1)
+
+        def later(given: InputStatistics) -> InputStatistics:
+            history = given.rows * self.ticks if given.history is None else given.history
+            return replace(given, history=history + given.rows * more)
+
+        inputs, streams = (
+            {name: later(given) for name, given in known.items()}
+            for known in (self.inputs, self.streams)
+        )
+        return replace(self, ticks=self.ticks + more, inputs=inputs, streams=streams)
+
+    @staticmethod
+    def of(data: Mapping[str, Any]) -> Statistics:
+        """The statistics of a parsed file; raises `ValueError` where it makes no sense."""
+        if not isinstance(data, Mapping):
+            raise ValueError("statistics are a JSON object")  # noqa: TRY004 - it is the file's fault
+        unknown = set(data) - {"ticks", "inputs", "selectivity", "streams"}
+        if unknown:
+            raise ValueError(f"statistics know nothing of {', '.join(sorted(unknown))}")
+        try:
+            inputs, streams = (
+                {name: InputStatistics(**given) for name, given in data.get(kind, {}).items()}
+                for kind in ("inputs", "streams")
+            )
+        except TypeError as problem:
+            raise ValueError(f"streams have rows, history and keys: {problem}") from None
+        return Statistics(
+            float(data.get("ticks", TICKS)), inputs, dict(data.get("selectivity", {})), streams
+        )
+
+
+# How many rows a node is expected to give, by what its operator is to time, keys and order.
+
+
+GROUPS_EXPONENT = 0.8
+"""n rows are expected to fall into n**0.8 groups."""
+DISTINCT_EXPONENT = 0.9
+"""n items are expected to be n**0.9 different ones: whole items differ more than their keys."""
+MATCHES_EXPONENT = 0.95
+"""n rows are expected to have n**0.95 different keys to join on: mostly those of one side."""
+SELECTIVITY = 0.5
+SPREAD = 2.0
+"""How many items come of one that may give any number."""
+HARDLY_ANY = 0.001
+TIMED_TICKS = 100.0
+"""So many ticks' rows are expected where their time says when they leave."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Of a stream: rows in a tick, how many such ticks its history holds, different join keys where
+    they are known.
+    """
+
+    rows: float
+    ticks: float
+    keys: float | None = None
+
+    def matches(self) -> float:
+        """How many different keys the rows have when they are joined."""
+        guess = self.rows if self.rows <= 1 else self.rows**MATCHES_EXPONENT
+        return guess if self.keys is None else min(self.keys, max(self.rows, 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class SizeHints:
+    """What the arguments of a node say of its size."""
+
+    selectivity: float = SELECTIVITY
+    """Of its function, where that keeps items or not."""
+    ticks: float = 1.0
+    """How many a window holds, or rows stay of a key."""
+    keyed: bool = True
+    """Whether these are rows of each key, not of all."""
+
+
+def rows_of(cls: ShapeClass, into: Sequence[Size], asked: SizeHints) -> float:  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
+    """The rows that a node of the class gives in a tick, of inputs of these sizes."""
+    match cls:
+        case Given():
+            return 1.0
+        case Empty():
+            return HARDLY_ANY
+        case PerItem(gives):
+            return into[0].rows * _share(gives, asked)
+        case Sum():
+            return sum(i.rows for i in into)
+        case Product():
+            return _met(cls, *into)
+        case Matching(wanted):
+            left, right = into
+            return min(left.rows, right.rows) if wanted else left.rows * SELECTIVITY
+        case AsOf():
+            return into[0].rows
+        case Distinct():
+            return _of_keys(into[0], DISTINCT_EXPONENT)
+        case ByKey(keyed=keyed):
+            return _of_keys(into[0], GROUPS_EXPONENT) if keyed else 1.0
+        case Running(changes=True):
+            # the aggregate of the same stream, which is the same, knows how large that is
+            return math.inf
+        case Running(OrderedByKey() as of):
+            return rows_of(of, [_of_all(into[0])], asked)
+        case Running(of):
+            return _of_keys(_of_all(into[0]), GROUPS_EXPONENT) if of.keyed else 1.0
+        case Commands():
+            # what commands of all ticks leave there; few of them delete
+            return _of_keys(_of_all(into[0]), GROUPS_EXPONENT)
+        case OrderedByKey(gives, keyed):
+            if gives is Places.EACH:
+                return into[0].rows
+            keys = _of_keys(into[0], GROUPS_EXPONENT) if keyed else 1.0
+            return min(into[0].rows, keys * max(asked.ticks, HARDLY_ANY))
+        case Positional(gives):
+            return _placed(gives, [i.rows for i in into], asked)
+        case History():
+            return into[0].rows * into[0].ticks
+        case Window(timed=True):
+            return into[0].rows * min(into[0].ticks, TIMED_TICKS)
+        case Window():
+            return into[0].rows * min(into[0].ticks, asked.ticks)
+        case Growth() | FeedbackShape(new=True):
+            return into[-1].rows / into[-1].ticks
+        case FeedbackShape():
+            return into[0].rows if into else 1.0
+        case Output() | Projection() | Ordering() | Before():
+            return into[0].rows
+        case _:
+            assert_never(cls)
+
+
+def groups(rows: float) -> float:
+    """Into how many groups so many rows fall."""
+    return rows if rows <= 1 else rows**GROUPS_EXPONENT
+
+
+def _share(gives: Gives, asked: SizeHints) -> float:
+    match gives:
+        case Gives.SOME | Gives.UP_TO_ONE:
+            return asked.selectivity
+        case Gives.SEVERAL:
+            return SPREAD
+        case Gives.SAME | Gives.ROUTED | Gives.ONE | Gives.RESULT:
+            return 1.0
+
+
+def _met(cls: Product, left: Size, right: Size) -> float:
+    match cls.meets:
+        case Meets.ALL:
+            return left.rows * right.rows
+        case Meets.SINGLE:
+            return left.rows
+        case Meets.KEY:
+            matches = left.rows * right.rows / max(1e-9, left.matches(), right.matches())
+            return max(matches, *((left, right)[side].rows for side in cls.keeps), 0.0)
+
+
+def _of_all(new: Size) -> Size:
+    """What has come so far, in one tick."""
+    return Size(new.rows * new.ticks, 1.0, new.keys)
+
+
+def _of_keys(size: Size, exponent: float) -> float:
+    """How many different keys there are among the rows."""
+    if size.keys is not None:
+        return min(size.rows, size.keys)
+    return size.rows if size.rows <= 1 else size.rows**exponent
+
+
+def _placed(gives: Places, rows: Sequence[float], asked: SizeHints) -> float:
+    match gives:
+        case Places.PAIRS:
+            return min(rows)
+        case Places.PADDED_PAIRS:
+            return max(rows)
+        case Places.FIRST_OF_KEY:
+            return groups(rows[0])
+        case Places.FIRST:
+            keys = groups(rows[0]) if asked.keyed else 1.0
+            return min(rows[0], keys * max(asked.ticks, HARDLY_ANY))
+        case Places.EACH:
+            return rows[0]
+
+
+# What a plan costs: the rows that a tick touches.
+#
+# Every class has an expected number of rows in a tick; history holds many ticks. A node costs
+# what it reads, stores and gives. A history is dear, since all of it is read each tick. A range
+# of ticks runs by the same plan: what is cheaper there in another way is the engine's choice.
+
 
 LOOP = 10.0
 """How often a cycle inside a tick goes round."""

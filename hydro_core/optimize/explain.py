@@ -12,16 +12,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from hydro_core.catalog.classes import Output
-from hydro_core.catalog.io import SOURCE
+from hydro_core.catalog.itemwise import SOURCE
 from hydro_core.catalog.spec import functions_of
+from hydro_core.ir.graph import reachable
 from hydro_core.ir.sexpr import WIDTH, Atom, SExpr, flatten, names_of, printed, show_tree
-from hydro_core.ir.walk import reachable
+from hydro_core.optimize.egraph import Space
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.proof import AGAIN, Rewrite, TermId, TermNode
 from hydro_core.optimize.replay import Replay, inputs_in
-from hydro_core.optimize.rule import Rule
-from hydro_core.optimize.shape import BAG
-from hydro_core.optimize.space import Space
+from hydro_core.optimize.rule import BAG, Rule
 
 MAX_STEPS = 400
 """Steps of one chain that are shown."""

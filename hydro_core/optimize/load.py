@@ -13,14 +13,13 @@ from urllib.parse import quote
 
 from hydro_core.analysis.conditions import without_conditions
 from hydro_core.analysis.identity import with_typed_functions
-from hydro_core.analysis.infer import Typed
-from hydro_core.analysis.nullness import never_null
+from hydro_core.analysis.infer import Typed, never_null
 from hydro_core.catalog.classes import Output, Sum
 from hydro_core.catalog.spec import Barrier
-from hydro_core.ir.graph import Endpoint, Node, NodeId
-from hydro_core.ir.walk import inputs_first
+from hydro_core.ir.graph import Endpoint, Node, NodeId, inputs_first
+from hydro_core.optimize.egraph import Problem, StreamDefinition
 from hydro_core.optimize.loop import CYCLE, Loop, loops_of, resumes
-from hydro_core.optimize.shape import (
+from hydro_core.optimize.rule import (
     BAG,
     CHAIN,
     UNION,
@@ -32,8 +31,7 @@ from hydro_core.optimize.shape import (
     sort_of,
     two,
 )
-from hydro_core.optimize.space import Problem, StreamDefinition
-from hydro_core.types.stream import Order
+from hydro_core.types.item import Order
 
 _PLAIN = "@[]"
 """What stands in names of shapes as it is, beside letters, digits and `_.-~`."""

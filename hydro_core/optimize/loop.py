@@ -21,11 +21,18 @@ from hydro_core.catalog.classes import Distinct, Sum
 from hydro_core.catalog.combine import DIFFERENCE, UNION
 from hydro_core.catalog.spec import Args, OrderRule, State
 from hydro_core.catalog.state import DELTA, OLD, PERSIST, PREV
-from hydro_core.ir.builder import free_name
-from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
-from hydro_core.ir.walk import components, is_cycle, predecessors, same_tick
-from hydro_core.optimize.rule import Equal, Fact, Pat, Rule, Var
-from hydro_core.optimize.shape import FeedbackShape, Shape, Sort
+from hydro_core.ir.graph import (
+    Endpoint,
+    Graph,
+    Node,
+    NodeId,
+    components,
+    free_name,
+    is_cycle,
+    predecessors,
+    same_tick,
+)
+from hydro_core.optimize.rule import Equal, Fact, FeedbackShape, Pat, Rule, Shape, Sort, Var
 
 CYCLE = "loop:"
 """Before the name of a stream: the shape of the cycle that gives it."""

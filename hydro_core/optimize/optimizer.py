@@ -13,31 +13,33 @@ from dataclasses import dataclass, field, replace
 from hydro_core.analysis.conditions import bounds_seen
 from hydro_core.analysis.identity import without_typed_functions
 from hydro_core.analysis.infer import Typed, infer
-from hydro_core.catalog.io import SINK, SOURCE
+from hydro_core.catalog.itemwise import SINK, SOURCE
 from hydro_core.errors import ProgramError
-from hydro_core.ir.graph import Graph, Node, NodeId
-from hydro_core.ir.walk import outputs
+from hydro_core.ir.graph import Graph, Node, NodeId, outputs
 from hydro_core.optimize.calls import permitted
 from hydro_core.optimize.columns import without_dead_columns
-from hydro_core.optimize.cost import CostModel
-from hydro_core.optimize.egraph import EGraph, Saturation
+from hydro_core.optimize.cost import CostModel, Statistics
+from hydro_core.optimize.egraph import ClassId, EGraph, ENode, Problem, Saturation, Space, own_nodes
 from hydro_core.optimize.explain import Derivation, derivations
-from hydro_core.optimize.extract import Plan, extract, plan_cost
-from hydro_core.optimize.forms import Forms, values_only, with_forms
-from hydro_core.optimize.growth import ChosenPlan, StatementCost, StreamNames, statement_costs
+from hydro_core.optimize.extract import Forms, Plan, extract, plan_cost, values_only, with_forms
+from hydro_core.optimize.growth import (
+    ChosenPlan,
+    Note,
+    StatementCost,
+    StreamNames,
+    notes_of,
+    statement_costs,
+)
 from hydro_core.optimize.load import Loaded, load
 from hydro_core.optimize.loop import step_rule, step_shape
-from hydro_core.optimize.notes import Note, notes_of
 from hydro_core.optimize.orders import with_orders
 from hydro_core.optimize.rebuild import rebuild
 from hydro_core.optimize.replay import MAX_REPLAYED, Replay
 from hydro_core.optimize.rule import Rule
-from hydro_core.optimize.rules.empty import unfilled_in
+from hydro_core.optimize.rules.algebra import unfilled_in
 from hydro_core.optimize.rules.facts import with_facts
 from hydro_core.optimize.rules.selection import introduced, rules_for
-from hydro_core.optimize.space import ClassId, ENode, Problem, Space, own_nodes
-from hydro_core.optimize.statistics import Statistics
-from hydro_core.types.stream import Order
+from hydro_core.types.item import Order
 
 REBUILT = 1.5
 """A plan is made anew for a tick that costs less than the old one's by this factor."""

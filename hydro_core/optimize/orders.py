@@ -12,16 +12,14 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.catalog.classes import Product
+from hydro_core.catalog.classes import Meets, Product
 from hydro_core.catalog.combine import JOIN
 from hydro_core.catalog.itemwise import SELECT
 from hydro_core.catalog.spec import Args
-from hydro_core.catalog.variants import Meets
 from hydro_core.ir.graph import Endpoint, Node
-from hydro_core.optimize.shape import Payload, Shape
-from hydro_core.optimize.space import Problem, StreamDefinition
-from hydro_core.types.item import ItemType, Row
-from hydro_core.types.stream import Order
+from hydro_core.optimize.egraph import Problem, StreamDefinition
+from hydro_core.optimize.rule import Payload, Shape
+from hydro_core.types.item import ItemType, Order, Row
 
 MOST_LEAVES = 4
 """Five leaves have 90 ways to be joined, and each way is made incremental."""

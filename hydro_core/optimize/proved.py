@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.ir.graph import Endpoint, Node, NodeId
-from hydro_core.ir.walk import behind
+from hydro_core.ir.graph import Endpoint, Node, NodeId, behind
 from hydro_core.optimize.alike import Pair
 from hydro_core.optimize.compare import ComparedStream, Shared, Turn, shared
 from hydro_core.optimize.proof import TermId

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from typing import NamedTuple, assert_never
 
-from hydro_core.catalog.aggregates import AGGREGATES
+from hydro_core.catalog.aggregates import (
+    AGGREGATES,
+    merging,
+    moves,
+    resumes,
+    splits_by_type,
+    why_no_parts,
+    why_not_moving,
+)
 from hydro_core.catalog.classes import (
     AsOf,
     ByKey,
+    Compares,
     Distinct,
     Ends,
     Growth,
@@ -20,18 +29,10 @@ from hydro_core.catalog.classes import (
     PerPosition,
     Product,
     Running,
-)
-from hydro_core.catalog.parts import (
-    merging,
-    moves,
-    resumes,
-    splits_by_type,
-    why_no_parts,
-    why_not_moving,
+    Summary,
 )
 from hydro_core.catalog.spec import Args
-from hydro_core.catalog.variants import Compares, Summary
-from hydro_core.optimize.shape import FeedbackShape, Shape
+from hydro_core.optimize.rule import FeedbackShape, Shape
 
 IN_SMALLER_PARTS = "do it on what is new (`-> delta()` or `-> changes()`), or over a `window(n)`"
 BOTH_WAYS = "`-> changes()` after it gives what comes and what leaves"

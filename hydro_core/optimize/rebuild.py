@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.combine import CHAIN, UNION
 from hydro_core.catalog.spec import Args, OpSpec, OrderRule
-from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
-from hydro_core.ir.walk import behind, inputs_first, reachable
+from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId, behind, inputs_first, reachable
+from hydro_core.optimize.egraph import ClassId, ENode, Space
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.load import Loaded
 from hydro_core.optimize.loop import Loop, Unrolled, cycle_of
-from hydro_core.optimize.shape import BAG, FeedbackShape, Payload
-from hydro_core.optimize.space import ClassId, ENode, Space
+from hydro_core.optimize.rule import BAG, FeedbackShape, Payload
 
 
 @dataclass(slots=True)

@@ -10,12 +10,11 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from hydro_core.ir.walk import inputs_first
-from hydro_core.optimize.egraph import EGraph, Saturation
+from hydro_core.ir.graph import inputs_first
+from hydro_core.optimize.egraph import ClassId, EGraph, Problem, Saturation, Space
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.proof import Closure, Reason, TermId
 from hydro_core.optimize.rule import Equal, Fact, Pattern, Rule, Var
-from hydro_core.optimize.space import ClassId, Problem, Space
 
 MAX_REPLAYS = 64
 """Combinations of representatives that one rule application is replayed with."""

@@ -10,9 +10,9 @@ from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Graph, NodeId
 from hydro_core.ir.sexpr import Atom, SExpr, flatten, function_names, show_tree, to_tree
 from hydro_core.ir.term import Term, to_terms
+from hydro_core.optimize.cost import InputStatistics, Statistics
 from hydro_core.optimize.growth import LONGER, StatementCost, StreamCost
 from hydro_core.optimize.optimizer import Optimized
-from hydro_core.optimize.statistics import InputStatistics, Statistics
 
 MAX_INPUTS = 5
 """Inputs whose assumed sizes are printed one by one."""

@@ -1,23 +1,9 @@
-"""Which stored rows a range can meet: those that have their keys from its batches.
-
-A state grows with all that ever came, a tick meets what its batch has the keys of. So for each slot
-this says by which fields of which inputs its rows are looked up, from two questions about streams:
-
-- *wanted*: of a stream that reaches back before the range, which of its rows anybody looks at. A
-  join of events with a history looks at those with the events' keys, a result by key that tells its
-  changes at those of the keys that are new, an output of a history at what is new alone.
-- *origins*: of what is new in a stream, which rows of the inputs it comes with, and which of their
-  fields it has. That follows from the operators' lineage; a computed field is left out.
-- *stored rows* (`stored_rows.py`): where what arrives does not have a field, which rows that it
-  finds do: orders find their customers, and these their nations.
-
-Lookups may find rows that nothing meets, never too few: what is not surely known wants all rows.
-"""
+"""Demand of a range: stored rows that match the keys of its batches, in rounds of cycles too."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
@@ -27,8 +13,11 @@ from hydro_core.catalog.classes import (
     Ends,
     Growth,
     History,
+    Holds,
     Linear,
     Matching,
+    Meets,
+    OpClass,
     OrderedByKey,
     Output,
     OverTime,
@@ -36,28 +25,208 @@ from hydro_core.catalog.classes import (
     Product,
     Running,
 )
+from hydro_core.catalog.combine import TIMES
 from hydro_core.catalog.forms import Form
 from hydro_core.catalog.spec import Args
-from hydro_core.catalog.variants import Meets
-from hydro_core.ir.graph import Endpoint, Node, NodeId
-from hydro_core.ir.walk import components, predecessors
-from hydro_core.plan.extremes import ExtremesRead
-from hydro_core.plan.found_rows import (
+from hydro_core.ir.graph import Endpoint, Node, NodeId, components, predecessors
+from hydro_core.plan.cycles import CycleShape, cycles_within_ticks, in_planned_rounds
+from hydro_core.plan.origins import ExtremesRead, NewRowOrigins
+from hydro_core.plan.stored_rows import (
+    FIRST,
+    LAST,
+    ROW,
     FoundRows,
+    KeyedStream,
     Lookup,
     LookupBounds,
     Lookups,
     RowsBefore,
     RowsSinceLate,
+    RowsUpToNext,
+    StoredRows,
+    sides,
 )
-from hydro_core.plan.kinds import Kind
-from hydro_core.plan.nearest_rows import next_partners
-from hydro_core.plan.origins import NewRowOrigins
-from hydro_core.plan.round_lookups import InputPlace
-from hydro_core.plan.stored_rows import KeyedStream, sides
-from hydro_core.plan.tick_plan import StateSlot, TickPlan
-from hydro_core.plan.versions import Key, group_key, key_paths
-from hydro_core.types.item import ItemType, at, leaves
+from hydro_core.plan.tick_plan import Key, Kind, StateSlot, TickPlan, group_key, key_paths
+from hydro_core.types.item import FieldPath, ItemType, at, is_integer, leaves
+from hydro_core.types.item import at as leaf_at
+
+# Which stored rows a round of a cycle meets: those with the keys of what is new in it.
+#
+# Where something new in a cycle meets what was there before the tick, as the paths found last
+# meet the stored edges, the stored rows are looked up round by round, by the rows that are new.
+
+
+InputPlace = tuple[NodeId, int]
+"""An operator of a cycle, and one of its inputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredInput:
+    """An input of an operator of a cycle that has stored rows, which are looked up."""
+
+    by: Endpoint
+    """The stream of the cycle whose new rows meet them: the operator's other input."""
+    found: Mapping[str, frozenset[Lookup]]
+    """How, by the slots' ids. The rows of `by` are known by its name."""
+    way: tuple[NodeId, ...]
+    """The operators from what reads the slots to the input, in the order of evaluation."""
+
+
+def round_lookups(plan: TickPlan) -> Mapping[InputPlace, StoredInput]:
+    """The inputs of which the rounds of cycles look up what they meet."""
+    stored = StoredRows(plan)
+    found: dict[InputPlace, StoredInput] = {}
+    for component in cycles_within_ticks(plan):
+        if in_planned_rounds(plan, component):
+            cycle = CycleShape(component.nodes, plan)
+            for node in cycle.nodes:
+                found.update(_of_node(cycle, node, stored))
+    return found
+
+
+def _of_node(
+    cycle: CycleShape, node: Node, stored: StoredRows
+) -> Iterator[tuple[InputPlace, StoredInput]]:
+    """The input of a join or a match that comes from outside, where the other is of the cycle."""
+    inside = [cycle.is_inside(e) for e in node.inputs]
+    if not _meets(node.cls) or sorted(inside) != [False, True]:
+        return
+    port, other = inside.index(False), inside.index(True)
+    pairs = stored.pairs(*sides(node, port))
+    by = node.inputs[other]
+    lookup = Lookup.of(str(by), (own for own, _ in pairs), (their for _, their in pairs))
+    search = _WayFromSlots(cycle.plan, stored)
+    if search.follows(node.inputs[port], lookup) and search.found:
+        found = {slot: frozenset(lookups) for slot, lookups in search.found.items()}
+        yield (node.id, port), StoredInput(by, found, tuple(search.way))
+
+
+def _meets(cls: OpClass) -> bool:
+    """Whether what is new in one input gives nothing but with what it meets in the other, or not
+    what it meets there.
+    """
+    if isinstance(cls, Product):
+        return not cls.keeps
+    return isinstance(cls, Matching)
+
+
+class _WayFromSlots:
+    """What leads from slots to a stream: operators that take rows one by one, and add up."""
+
+    def __init__(self, plan: TickPlan, stored: StoredRows) -> None:
+        self._plan, self._stored = plan, stored
+        self._on_path = set[NodeId]()
+        self.way: dict[NodeId, None] = {}
+        self.found: dict[str, set[Lookup]] = {}
+
+    def follows(self, stream: Endpoint, lookup: Lookup) -> bool:
+        """Whether all rows of a stream that a lookup finds are new, or found in slots.
+
+        A cycle has no order of evaluation, so none is on the way: no path enters a node twice.
+        """
+        if self._plan.kinds[stream.node] is Kind.E:
+            return True
+        node = self._plan.graph[stream.node]
+        slot = self._slot(node)
+        if slot is not None:
+            if not lookup.fields:
+                return False
+            self.found.setdefault(slot.id, set()).add(lookup)
+        elif not node.cls.hands_on or not self._follows_inputs(node, lookup):
+            return False
+        self.way[node.id] = None
+        return True
+
+    def _follows_inputs(self, node: Node, lookup: Lookup) -> bool:
+        if node.id in self._on_path:
+            return False
+        self._on_path.add(node.id)
+        found = all(
+            self.follows(e, self._stored.inner(node, i, lookup)) for i, e in enumerate(node.inputs)
+        )
+        self._on_path.remove(node.id)
+        return found
+
+    def _slot(self, node: Node) -> StateSlot | None:
+        if node.cls.holds is not Holds.HISTORY or node.id not in self._plan.reads:
+            return None
+        slot = self._plan.slot(self._plan.reads[node.id])
+        plain = slot.form is Form.GROWTH and slot.keep is None and slot.bound is None
+        same = slot.stream.node == node.inputs[0].node
+        return slot if plain and same and not slot.ordered else None
+
+
+# Which left rows of an as-of join a new right row may change: those up to the next one of its
+# key.
+#
+# A left row finds the nearest right row. One that comes is nearer than what was found to those
+# rows alone that stand between it and the next one, which stays what it is to all rows behind it.
+
+
+def next_partners(
+    plan: TickPlan, origins: NewRowOrigins, node: Node, found: Iterable[Lookup]
+) -> Iterator[Lookup]:
+    """The lookups of left rows of an as-of join by new right ones, found by its key: up to the next
+    stored right row where it tells.
+    """
+    right = plan.graph[node.inputs[1].node]
+    slot = origins.stored.slot(right)
+    # a row of a history stays; what is nearest on both sides may be anywhere
+    told = isinstance(right.cls, History) and not right.cls.before and slot is not None
+    if not told or slot is None or node.args["direction"] == "nearest":
+        yield from found
+        return
+    places = _places(origins, node)
+    own = sides(node, 1)[0]
+    stored = {one.by: one for one in origins.lookups(own, own) or ()}
+    at = (node.args["at"],)
+    for one in found:
+        place, of_key = places.get(one), stored.get(one.by)
+        if place is None or of_key is None or not one.fields or set(of_key.theirs) != {*one.theirs}:
+            yield one
+            continue
+        since = (node.args["since"],)
+        forward = node.args["direction"] == "forward"
+        rows = FoundRows(slot.id, of_key)
+        by = RowsUpToNext(one.by, rows, of_key.fields, (since, place), forward)
+        fields = tuple((left, (ROW, *theirs)) for left, theirs in one.fields)
+        between = LookupBounds(((at, (FIRST,)),), ((at, (LAST,)),))
+        yield replace(one, by=by, fields=fields, bounds=between)
+
+
+def _places(origins: NewRowOrigins, node: Node) -> dict[Lookup, FieldPath]:
+    """Where the place stands of the rows that look up; of those alone whose places are compared."""
+    (left, keys), (right, others) = sides(node, 0)
+    at, since = (node.args["at"],), (node.args["since"],)
+    types = leaf_at(origins.stored.item(left), at), leaf_at(origins.stored.item(right), since)
+    if types[0] is None or types[0] != types[1]:
+        return {}
+    if not (types[0] in TIMES or is_integer(types[0])):
+        return {}
+    found = origins.lookups((left, [*keys, at]), (right, [*others, since]))
+    told: dict[Lookup, FieldPath] = {}
+    for one in found or ():
+        place = dict(one.fields).get(at)
+        if place is not None:
+            of_key = tuple(pair for pair in one.fields if pair[0] != at)
+            told[replace(one, fields=of_key)] = place
+    return told
+
+
+# A state grows with every row that ever arrived; a tick matches the rows that have the keys of its
+# batch. So for each state table this section says by which fields of which inputs its rows are
+# looked up, from three questions about streams:
+#
+# - *wanted*: the rows of a stream from before the range that some operator reads. A join of events
+#   with a history reads those with the events' keys, a keyed result that emits a changelog those of
+#   the keys that are new, an output of a history only what is new.
+# - *origins*: the input rows that come with what is new in a stream, and which of their fields it
+#   has, by the operators' lineage. A computed field is left out.
+# - *stored rows* (`stored_rows.py`): where an arriving row lacks a field, the stored rows that have
+#   it: orders find their customers, and these their nations.
+#
+# Lookups may find rows that nothing matches, never too few: where nothing is known for sure, the
+# answer is "all rows".
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,10 +24,8 @@ from hydro_core.catalog.spec import Aggregate, Arg, OverFunction
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.forms import printed, stored_form
 from hydro_core.functions.tree import children
-from hydro_core.ir.graph import Endpoint, Node, NodeId
-from hydro_core.ir.walk import components, predecessors
-from hydro_core.types.item import ItemType
-from hydro_core.types.stream import Order
+from hydro_core.ir.graph import Endpoint, Node, NodeId, components, predecessors
+from hydro_core.types.item import ItemType, Order
 
 VERSION = "meaning 2"
 NO_HASHES: Mapping[NodeId, str] = MappingProxyType({})

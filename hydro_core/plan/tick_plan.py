@@ -1,24 +1,286 @@
-"""What runs: the program with the kind of every stream, what is kept of the past, and how its parts
-are run.
-
-One plan serves every range of ticks, a single tick is the range of length one. Everything that
-the plan keeps is an output of each range that runs by it, so that any range may follow any other.
-"""
+"""The plan of a range of ticks: kinds of streams, versions by key, state tables, executions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from datetime import datetime, timedelta
+from enum import Enum
+from types import MappingProxyType
+from typing import Literal, assert_never
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.strata import Strata
+from hydro_core.catalog.classes import (
+    AsOf,
+    Before,
+    ByKey,
+    Commands,
+    Distinct,
+    Empty,
+    Ends,
+    Given,
+    Growth,
+    History,
+    Linear,
+    Matching,
+    OrderedByKey,
+    Ordering,
+    Output,
+    OverTime,
+    Passes,
+    PerKey,
+    PerPosition,
+    Places,
+    Positional,
+    Product,
+    Projection,
+    Running,
+    Window,
+)
 from hydro_core.catalog.forms import Form
-from hydro_core.ir.graph import Endpoint, Graph, NodeId
-from hydro_core.plan.bound import TimeBound
-from hydro_core.plan.kinds import Kind
-from hydro_core.types.item import ItemType
+from hydro_core.catalog.spec import State
+from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
+from hydro_core.types.item import FieldPath, ItemType, Order
 from hydro_core.types.records import IF_GIVEN, INLINE, NAME
+from hydro_core.types.values import MICROSECOND, since_epoch
+
+# The three kinds of streams over a range of ticks, and which kind each operator gives.
+#
+# A row of a stream is one copy of an item. An *event* (E) is there in its tick only; a row of a
+# *history* (H) is there from its tick on, for ever; a *general* row (G) is there from its tick
+# until, but not at, the tick `until`. A stream without rows has no kind (None). Kinds are static:
+# the least solution over the graph, cycles included.
+
+
+class Kind(Enum):
+    """What the rows of a stream say about the ticks at which they are there."""
+
+    E = "event"
+    H = "history"
+    G = "general"
+
+    def __repr__(self) -> str:
+        return f"Kind.{self.name}"
+
+
+MaybeKind = Kind | None
+
+
+def kinds_of(typed: Typed, events: Collection[NodeId]) -> Mapping[NodeId, Kind]:
+    """The kind of every node's output.
+
+    `events` are the nodes that give events whatever they read: those that read the tick before of
+    what depends on them, and what is first seen.
+    """
+    graph = typed.graph
+    found: dict[NodeId, MaybeKind] = dict.fromkeys(graph.nodes)
+    changed = True
+    while changed:
+        changed = False
+        for node in graph:
+            kinds = tuple(found[e.node] for e in node.inputs)
+            own = Kind.E if node.id in events else _kind(node, kinds, _in_order(node, typed))
+            kind = merged(found[node.id], own)
+            changed = changed or kind != found[node.id]
+            found[node.id] = kind
+    return {node: kind or Kind.E for node, kind in found.items()}
+
+
+def merged(*kinds: MaybeKind) -> MaybeKind:
+    """The kind of a bag sum."""
+    some = {kind for kind in kinds if kind is not None}
+    return some.pop() if len(some) == 1 else Kind.G if some else None
+
+
+def met(left: MaybeKind, right: MaybeKind) -> MaybeKind:
+    """The kind of a product: a row is there when both of its parts are."""
+    if left is None or right is None:
+        return None
+    return Kind.E if Kind.E in (left, right) else merged(left, right)
+
+
+def without(pos: MaybeKind, neg: MaybeKind) -> MaybeKind:
+    """The kind of what is left of `pos` while its key is not in `neg`."""
+    return Kind.G if pos is Kind.H and neg is not None else pos
+
+
+def is_in_order(node: Node, ordered: bool) -> bool:
+    """Whether the result of a fold depends on the order of its input."""
+    if not ordered:
+        return False
+    f = node.args.get("f")
+    return f is None or not f.algebra.commutative
+
+
+def _in_order(node: Node, typed: Typed) -> bool:
+    """Whether the node follows the order of its input, and has none of its own."""
+    if "order" in node.args:
+        return False
+    return bool(node.inputs) and is_in_order(
+        node, typed.of(node.inputs[0].node).order is Order.TOTAL
+    )
+
+
+def _kind(node: Node, kinds: tuple[MaybeKind, ...], in_order: bool) -> MaybeKind:
+    """The kind of what an operator gives, of inputs of these kinds; `in_order`: its result follows
+    the order of the first one.
+    """
+    cls = node.cls
+    match cls:
+        case Empty() | Output() | Linear() | Ordering() | Before():
+            return merged(*kinds)
+        case Given() | Growth() | Positional():
+            return Kind.E
+        case History():
+            return Kind.H
+        case Window() | Commands() | Running():
+            return Kind.G
+        case Product(keeps=keeps):
+            left, right = kinds
+            padded = {0: without(left, right), 1: without(right, left)}
+            return merged(met(left, right), *(padded[side] for side in keeps))
+        case Matching() | AsOf():
+            meets = isinstance(cls, Matching) and cls.wanted
+            return met(*kinds) if meets else without(*kinds)
+        case Distinct():
+            return Kind.E if in_order and kinds[0] is not None else kinds[0]
+        case ByKey() | OrderedByKey():
+            return _of_results(node, kinds[0], in_order)
+        case _:
+            assert_never(cls)
+
+
+def _of_results(node: Node, kind: MaybeKind, in_order: bool) -> MaybeKind:
+    if kind is None:
+        return None if node.spec.zero else Kind.E
+    return Kind.E if in_order or kind is Kind.E else Kind.G
+
+
+# Streams with at most one item of each key at a tick: over a range, a key's rows are versions.
+#
+# Events look up the version of their tick in one pass, where other rows would have to be tried.
+
+
+Key = tuple[str, ...]
+"""Names of columns; none of them: the first field of a tuple."""
+FIRST_FIELD: Key = ()
+
+
+def key_paths(key: Key) -> Sequence[FieldPath]:
+    """The paths of a key's parts."""
+    return [(name,) for name in key or ("0",)]
+
+
+def keys_of(typed: Typed) -> Mapping[NodeId, Key]:
+    """The key of each node whose output has at most one item of each key."""
+    found: dict[NodeId, Key] = {}
+    waiting = list(typed.graph)
+    changed = True
+    while changed:
+        changed = False
+        for node in waiting:
+            key = _key(node, found)
+            if key is not None and node.id not in found:
+                found[node.id] = key
+                changed = True
+    return MappingProxyType(found)
+
+
+def result_key(node: Node) -> Key | None:
+    """The key by which an operator has one result each; None where it has one of everything.
+
+    None, too, where it makes no results of items.
+    """
+    cls = node.cls
+    match cls:
+        case ByKey(keyed=True) | Running(ByKey(keyed=True)) | Positional(Places.FIRST_OF_KEY):
+            return node.args["by"] or FIRST_FIELD
+        case Commands(keyed=True):
+            return FIRST_FIELD
+        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
+            return None
+        case _:
+            assert_never(cls)
+
+
+def group_key(node: Node) -> Key | None:
+    """The key on whose items alone depends what an operator makes of them; None: it has none."""
+    of = node.cls.of if isinstance(node.cls, Running) else node.cls
+    if isinstance(of, OrderedByKey):
+        by: Key | None = node.args["by"]
+        return (by or FIRST_FIELD) if of.keyed else None
+    return result_key(node)
+
+
+def _key(node: Node, found: Mapping[NodeId, Key]) -> Key | None:
+    own = result_key(node)
+    if own is not None:
+        return own
+    before = found.get(node.inputs[0].node) if node.inputs else None
+    cls = node.cls
+    alone = cls.passes is Passes.ALL and len(node.inputs) == 1
+    if before is None or alone or cls.passes is Passes.SOME:
+        return before
+    return before if before and keeps_key(node, before) else None
+
+
+def keeps_key(node: Node, key: Key) -> bool:
+    """Whether an operator goes row by row and leaves the columns of a key as they are."""
+    if not isinstance(node.cls, Projection):
+        return False
+    made = node.cls.columns(node.args, key)
+    return all(made.get(column) == column for column in key)
+
+
+# How long stored rows matter: until a time of theirs is so long before the end of a tick.
+
+
+LONGEST = 1 << 60
+"""Longer than between any two moments, in microseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeBound:
+    """Rows matter as long as the time in a column is later than a tick's end minus a length."""
+
+    column: str
+    micros: int
+    """The length, in microseconds."""
+
+    @staticmethod
+    def of(node: Node) -> TimeBound | None:
+        """That of an operator whose rows leave by their time."""
+        if node.spec.state is not State.RECENT:
+            return None
+        length: timedelta = node.args["for_"]
+        return TimeBound(node.args["by"], min(length // MICROSECOND, LONGEST))
+
+    def since(self, end: datetime) -> int:
+        """The time, in microseconds since 1970, up to which rows are gone at a tick's end."""
+        return since_epoch(end) - self.micros
+
+    @property
+    def shown(self) -> str:
+        """What it says, for people."""
+        return f"`{self.column}` is within {timedelta(microseconds=self.micros)} of the tick's end"
+
+
+def longer(bounds: Iterable[TimeBound | None]) -> TimeBound | None:
+    """The bound of rows that several look at: the longest of one column; None: there is none."""
+    known = list(bounds)
+    found = [bound for bound in known if bound is not None]
+    if len(found) < len(known) or len({bound.column for bound in found}) != 1:
+        return None
+    return max(found, key=lambda bound: bound.micros)
+
+
+# What runs: the program with the kind of every stream, what is kept of the past, and how its
+# parts are run.
+#
+# One plan serves every range of ticks, a single tick is the range of length one. Everything that
+# the plan keeps is an output of each range that runs by it, so that any range may follow any
+# other.
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,13 @@ from hydro_core.catalog.spec import functions_of
 from hydro_core.compile import Compiled, best_plan, planned
 from hydro_core.ir.graph import Node
 from hydro_core.optimize import report
+from hydro_core.optimize.cost import Statistics
 from hydro_core.optimize.optimizer import Optimized
-from hydro_core.optimize.statistics import Statistics
 from hydro_core.plan.planner import plan
-from hydro_core.plan.repeated import repeated
-from hydro_core.plan.stream_forms import StreamForm, stream_forms, written_whole
+from hydro_core.plan.streams import StreamForm, repeated, stream_forms, written_whole
 from hydro_core.printing.table import table
 from hydro_core.types.ddl import to_ddl
-from hydro_core.types.stream import StreamType
+from hydro_core.types.item import StreamType
 
 _WIDEST = 48
 """Characters of a function in the table of functions."""

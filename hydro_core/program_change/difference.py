@@ -15,18 +15,15 @@ from typing import Any, Literal
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.artifact.deployment import Deployment
 from hydro_core.catalog.forms import Form
-from hydro_core.catalog.io import SINK
-from hydro_core.catalog.itemwise import SELECT
+from hydro_core.catalog.itemwise import SELECT, SINK
 from hydro_core.catalog.spec import Args
 from hydro_core.ir.graph import Endpoint, Graph, Node
 from hydro_core.optimize.compare import ComparedStream, Comparison, compare
 from hydro_core.optimize.proved import NORMAL_FORM, proofs, without_rules
-from hydro_core.plan.bootstrap import Bootstrap, Leaf, WantedTables, bootstrap
-from hydro_core.plan.bound import longer
-from hydro_core.plan.tick_plan import StateSlot
+from hydro_core.plan.planner import Bootstrap, Leaf, WantedTables, bootstrap
+from hydro_core.plan.tick_plan import StateSlot, longer
 from hydro_core.program_change.said import Said, said
-from hydro_core.types.item import Row
-from hydro_core.types.stream import Order
+from hydro_core.types.item import Order, Row
 
 OutputChange = Literal["same", "columns", "changed", "new", "gone"]
 StateChange = Literal["kept", "derived", "rebuilt", "dropped"]

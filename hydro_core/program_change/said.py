@@ -5,7 +5,7 @@ from __future__ import annotations
 from hydro_core.analysis.infer import Typed
 from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.semantic_hash import hash_of, program_hashes
-from hydro_core.types.stream import StreamType
+from hydro_core.types.item import StreamType
 
 Said = tuple[dict[str, StreamType], dict[str, tuple[StreamType, tuple[str, ...]]]]
 

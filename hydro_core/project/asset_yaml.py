@@ -29,7 +29,7 @@ from hydro_core.project.flow_asset import (
     Ticks,
 )
 from hydro_core.project.yaml_text import Document, YamlValue
-from hydro_core.types.containers import WrittenFloat
+from hydro_core.types.values import WrittenFloat
 
 Kinds = Mapping[str, Callable[[Any], Any]]
 

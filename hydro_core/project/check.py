@@ -19,10 +19,17 @@ from hydro_core.project.flow_asset import Expect, FlowAsset, FlowOutput, Landing
 from hydro_core.project.yaml_text import is_within_project
 from hydro_core.settings import MOST_SHARDS
 from hydro_core.storage.settings import StorageSettings
-from hydro_core.types.columns import declared_columns, required_columns
 from hydro_core.types.ddl import parse_ddl
-from hydro_core.types.item import DATE, TIMESTAMP, TIMESTAMP_NTZ, ItemType, Row
-from hydro_core.types.quarantine import WRONG
+from hydro_core.types.item import (
+    DATE,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    WRONG,
+    ItemType,
+    Row,
+    declared_columns,
+    required_columns,
+)
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _PROGRAM = re.compile(r"[^\0]+\.(hydro|dl|py)")

@@ -29,8 +29,7 @@ from hydro_core.types.item import (
     is_numeric,
 )
 from hydro_core.types.item import Decimal as DecimalType
-from hydro_core.types.moments import print_moment
-from hydro_core.types.values import ValueProblem, check_long, conform, sort_key, unfit
+from hydro_core.types.values import ValueProblem, check_long, conform, print_moment, sort_key, unfit
 
 _DIGITS_OF_LONG = 19
 _MOST_DIGITS = 400

@@ -19,6 +19,7 @@ from typing import assert_never
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import (
     Ends,
+    Gives,
     Linear,
     OverTime,
     PerItem,
@@ -27,19 +28,16 @@ from hydro_core.catalog.classes import (
     Product,
 )
 from hydro_core.catalog.internal import FAILING, FITTING
-from hydro_core.catalog.io import SINK
+from hydro_core.catalog.itemwise import SINK
 from hydro_core.catalog.spec import Arg, Args, OpSpec, functions_of
 from hydro_core.catalog.state import DELTA
-from hydro_core.catalog.variants import Gives
 from hydro_core.errors import Diagnostic
 from hydro_core.functions.call import Use
 from hydro_core.functions.fn import Fn
-from hydro_core.ir.builder import free_name
-from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
-from hydro_core.optimize.totality import is_total
-from hydro_core.plan.kinds import Kind, kinds_of
-from hydro_core.types.item import STRING, Field, Row
-from hydro_core.types.quarantine import QUARANTINE
+from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId, free_name
+from hydro_core.optimize.calls import is_total
+from hydro_core.plan.tick_plan import Kind, kinds_of
+from hydro_core.types.item import QUARANTINE, STRING, Field, Row
 
 ROWS = Row(tuple(Field(name, STRING) for name in ("source", "place", "reason", "row")))
 """The rows of the quarantine."""

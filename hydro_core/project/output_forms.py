@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from hydro_core.errors import ProgramError
 from hydro_core.ir.graph import Endpoint, NodeId
-from hydro_core.plan.kinds import Kind
-from hydro_core.plan.stream_forms import stream_forms
-from hydro_core.plan.tick_plan import TickPlan
+from hydro_core.plan.streams import stream_forms
+from hydro_core.plan.tick_plan import Kind, TickPlan
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.types.stream import Order
+from hydro_core.types.item import Order
 
 _CURE = (
     "`as: table` is kept as the output is, whatever comes and goes; `-> persist()` before the "

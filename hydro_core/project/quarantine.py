@@ -11,18 +11,25 @@ import ast
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from hydro_core.catalog.io import SINK
-from hydro_core.catalog.itemwise import DROP, FILTER, MAP, SELECT
+from hydro_core.catalog.itemwise import DROP, FILTER, MAP, SELECT, SINK
 from hydro_core.catalog.spec import Args, OpSpec
 from hydro_core.errors import ProgramError
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_function
-from hydro_core.ir.builder import free_name
-from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
+from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId, free_name
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.types.columns import declared_columns
-from hydro_core.types.item import ItemType, Row, Tuple
-from hydro_core.types.quarantine import PLACE, QUARANTINE, REASON, ROW, WRONG, widened
+from hydro_core.types.item import (
+    PLACE,
+    QUARANTINE,
+    REASON,
+    ROW,
+    WRONG,
+    ItemType,
+    Row,
+    Tuple,
+    declared_columns,
+    widened,
+)
 
 QUARANTINE_COLUMNS: Mapping[str, str] = {
     "source": "the input that the row is of, or the operator whose function fails on it",

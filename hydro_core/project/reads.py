@@ -8,8 +8,7 @@ from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.lang.source import did_you_mean
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydro_core.ticks.calendar import Feed
-from hydro_core.types.columns import declared_columns
-from hydro_core.types.item import UNKNOWN, ItemType
+from hydro_core.types.item import UNKNOWN, ItemType, declared_columns
 
 _OF_TABLES = frozenset({"tick", "position", "copies"})
 """Columns that the tables of outputs have beside those of their items."""

@@ -24,7 +24,7 @@ from hydro_core.functions.call import shortened
 from hydro_core.lang.source import did_you_mean
 from hydro_core.machine.wrong_path import why_not
 from hydro_core.settings import MOST_ALIASED
-from hydro_core.types.containers import WrittenFloat
+from hydro_core.types.values import WrittenFloat
 
 
 def is_within_project(file: Path, folder: Path) -> bool:

@@ -1,15 +1,103 @@
-"""Bags, the values of streams: finite multisets of items, equal ones by the page's equality.
-
-`items` stand in the stream's order where it has one. A bag does not change, but for the streams of
-a cycle, which `grow` while their least fixpoint is computed.
-"""
+"""Bags, the values of streams, and the past of an operator's inputs and result."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from datetime import UTC, date, datetime
+from functools import cache
+from operator import call
 from typing import Any
 
-from hydro_core.types.values import canonical
+from hydro_core.catalog.classes import Running
+from hydro_core.catalog.spec import State
+from hydro_core.ir.graph import Node
+from hydro_core.types.item import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    Array,
+    ItemType,
+    Row,
+    Scalar,
+    Tuple,
+)
+from hydro_core.types.values import LONG_MAX, LONG_MIN, RowItem, Struct, canonical
+
+# Whether an item is of a type as it stands: most are, and then nothing has to be made of them.
+
+
+Fits = Callable[[Any], bool]
+
+_SCALARS: Mapping[Scalar, Fits] = {
+    BOOLEAN: lambda x: type(x) is bool,
+    LONG: lambda x: type(x) is int and LONG_MIN <= x <= LONG_MAX,
+    DOUBLE: lambda x: type(x) is float,
+    STRING: lambda x: type(x) is str and x.isascii(),
+    BINARY: lambda x: type(x) is bytes,
+    DATE: lambda x: type(x) is date,
+    TIMESTAMP: lambda x: type(x) is datetime and x.tzinfo is UTC,
+    TIMESTAMP_NTZ: lambda x: type(x) is datetime and x.tzinfo is None,
+}
+
+
+@cache
+def fits(of: ItemType) -> Fits:
+    """A quick test that is true only of items that `conform` would leave as they are.
+
+    >>> fits(LONG)(1), fits(LONG)(1.0), fits(LONG)(None)
+    (True, False, True)
+    """
+    test = _test(of)
+    return lambda x: x is None or test(x)
+
+
+def _test(of: ItemType) -> Fits:
+    match of:
+        case Scalar() if of in _SCALARS:
+            return _SCALARS[of]
+        case Tuple(fields):
+            return _struct(tuple(map(fits, fields)))
+        case Row(fields):
+            return _row(of.names, tuple(fits(field.type) for field in fields))
+        case Array(element):
+            return _array(fits(element))
+        case _:
+            return lambda _: False
+
+
+def _struct(tests: tuple[Fits, ...]) -> Fits:
+    def test(x: Any) -> bool:
+        if type(x) is not Struct or len(x) != len(tests):
+            return False
+        return all(map(call, tests, x))
+
+    return test
+
+
+def _row(names: tuple[str, ...], tests: tuple[Fits, ...]) -> Fits:
+    def test(x: Any) -> bool:
+        if type(x) is not RowItem or tuple(x) != names:
+            return False
+        return all(map(call, tests, dict.values(x)))
+
+    return test
+
+
+def _array(element: Fits) -> Fits:
+    return lambda x: type(x) is list and all(map(element, x))
+
+
+# Bags, the values of streams: finite multisets of items, equal ones by the page's equality.
+#
+# `items` stand in the stream's order where it has one. A bag does not change, but for the streams
+# of a cycle, which `grow` while their least fixpoint is computed.
+
 
 KeyFunction = Callable[[Any], Hashable]
 """What items are matched by: a function that gives equal hashables exactly for equal keys."""
@@ -99,3 +187,66 @@ def _file(items: Iterable[Any], key: KeyFunction, index: dict[Hashable, list[Any
 
 EMPTY = Bag()
 """The bag without items."""
+
+
+# What an operator may know of earlier ticks: the bags of its input, or the result it gave last.
+#
+# How much is kept is the operator's column `state` in the catalogue.
+
+
+class NodePast:
+    """The input `a` of a stateful node at tick t: `now` is `a_t`, all else is of earlier ticks."""
+
+    def __init__(self, keeps_all: bool, ticks: int, *, keeps_result: bool = False) -> None:
+        self._keeps_result = keeps_result
+        self.now: Bag = EMPTY
+        self.result_before: Bag = EMPTY
+        self._sum: Bag | None = Bag() if keeps_all else None
+        self._bags: deque[Bag] = deque(maxlen=ticks)
+
+    @staticmethod
+    def of(node: Node) -> NodePast | None:
+        """The empty past of a node at tick 0; None for a stateless operator."""
+        match node.spec.state:
+            case State.NONE:
+                return None
+            case State.HISTORY | State.RECENT:
+                return NodePast(keeps_all=True, ticks=0)
+            case State.RESULT:
+                over_all = isinstance(node.cls, Running) and not node.cls.changes
+                return NodePast(keeps_all=over_all, ticks=0, keeps_result=True)
+            case State.WINDOW:
+                return NodePast(keeps_all=False, ticks=max(0, node.args["n"] - 1))
+            case State.LAST:
+                return NodePast(keeps_all=False, ticks=1)
+
+    @property
+    def before(self) -> Bag:
+        """`a_{t−1}`, empty at t = 0."""
+        return self._bags[-1] if self._bags else EMPTY
+
+    @property
+    def recent(self) -> Bag:
+        """The sum of the earlier ticks that are kept."""
+        return Bag(item for bag in self._bags for item in bag)
+
+    @property
+    def earlier(self) -> Bag:
+        """`Σ_{s<t} a_s`, for an operator that keeps its whole history."""
+        if self._sum is None:
+            raise ValueError("the history of this operator is not kept")
+        return self._sum
+
+    def kept(self) -> list[Bag]:
+        """All bags that are known of earlier ticks; later ticks leave them as they are."""
+        history = [] if self._sum is None else [Bag(self._sum)]
+        result = [self.result_before] if self._keeps_result else []
+        return [*history, *self._bags, *result]
+
+    def end_tick(self, now: Bag, result: Bag) -> None:
+        """The tick is over: its input and its result belong to the past."""
+        if self._sum is not None:
+            self._sum.grow(now)
+        self._bags.append(now)
+        self.result_before = result
+        self.now = EMPTY

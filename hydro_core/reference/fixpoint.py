@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, S
 from typing import Any
 
 from hydro_core.analysis.strata import shown
-from hydro_core.catalog.refusals import Refusal, endless_cycle
+from hydro_core.catalog.spec import Refusal, endless_cycle
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.reference.bag import EMPTY, Bag
 from hydro_core.reference.definitions.registry import SemiNaive, definition_of

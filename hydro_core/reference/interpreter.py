@@ -13,18 +13,15 @@ from typing import Any
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.strata import Strata
-from hydro_core.ir.graph import Endpoint, Node, NodeId
-from hydro_core.ir.walk import components, predecessors, same_tick
+from hydro_core.ir.graph import Endpoint, Node, NodeId, components, predecessors, same_tick
 from hydro_core.reference import definitions as _registers_all  # noqa: F401 - by being imported
-from hydro_core.reference.bag import Bag
+from hydro_core.reference.bag import Bag, NodePast
 from hydro_core.reference.definitions.registry import definition_of
 from hydro_core.reference.fixpoint import Endless, Fixpoint, semi_naive
-from hydro_core.reference.past import NodePast
 from hydro_core.reference.site import Moment, Site
 from hydro_core.settings import Settings
 from hydro_core.ticks.tick import TickInput
-from hydro_core.types.item import UNKNOWN
-from hydro_core.types.stream import Order, StreamType
+from hydro_core.types.item import UNKNOWN, Order, StreamType
 from hydro_core.types.values import sort_key
 
 __all__ = ["Hooks", "ReferenceRun", "TickInput", "run_ticks"]

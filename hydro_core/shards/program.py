@@ -14,9 +14,15 @@ from functools import cached_property
 from typing import Any
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.analysis.partition.answer import On, choice_of, judge, partition
 from hydro_core.analysis.partition.locations import RoutingTerms, locate
-from hydro_core.analysis.partition.partitioning import Partitioning, in_words
+from hydro_core.analysis.partition.partitioning import (
+    On,
+    Partitioning,
+    choice_of,
+    in_words,
+    judge,
+    partition,
+)
 from hydro_core.analysis.partition.search import ChoiceSearch
 from hydro_core.analysis.partition.steps import InputLeaves, Steps, steps_of
 from hydro_core.analysis.partition.terms import (
@@ -35,11 +41,9 @@ from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of, is_complete
 from hydro_core.functions.tree import Expr, Make, Op, Param, Part, children, with_children
 from hydro_core.functions.views import ITEM
-from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
-from hydro_core.ir.walk import behind
+from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId, behind
 from hydro_core.lang.source import no_such_input
-from hydro_core.types.item import BOOLEAN, ItemType, Tuple, at
-from hydro_core.types.stream import Order, StreamType
+from hydro_core.types.item import BOOLEAN, ItemType, Order, StreamType, Tuple, at
 
 
 @dataclass(frozen=True)

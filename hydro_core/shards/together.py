@@ -12,11 +12,10 @@ from functools import cached_property
 
 from hydro_core.catalog.combine import UNION
 from hydro_core.catalog.internal import OF_SHARD
-from hydro_core.catalog.io import SINK, SOURCE
+from hydro_core.catalog.itemwise import SINK, SOURCE
 from hydro_core.compile import Compiled, best_plan, compile_graph
 from hydro_core.engines import Options, run_whole
-from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
-from hydro_core.ir.walk import behind, reachable
+from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId, behind, reachable
 from hydro_core.optimize.optimizer import Optimized
 from hydro_core.plan.semantic_hash import hash_of, program_hashes
 from hydro_core.shards.program import Sharded

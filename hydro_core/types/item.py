@@ -1,21 +1,24 @@
-"""Item types: what the items of a stream look like.
-
-Every position of every type may hold null, but for the columns that a schema declares `not null`:
-that is asked of what arrives, and known of a column as long as no operator may put a null there.
-`UNKNOWN` is the type of what is never anything else: a
-null, or no item at all (an empty `source_iter`, a cycle into which nothing flows). `OPEN` is that
-of an input of which nobody has said yet what it is. Both are at home with every other type.
-"""
+"""Item types and stream types: the shape of a stream's items, their order, and columns."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from functools import cached_property
 from typing import NamedTuple
 
 from hydro_core.errors import TypeProblem
+
+# Item types: what the items of a stream look like.
+#
+# Every position of every type may hold null, but for the columns that a schema declares `not
+# null`: that is asked of what arrives, and known of a column as long as no operator may put a
+# null there. `UNKNOWN` is the type of what is never anything else: a null, or no item at all (an
+# empty `source_iter`, a cycle into which nothing flows). `OPEN` is that of an input of which
+# nobody has said yet what it is. Both are at home with every other type.
+
 
 FieldPath = tuple[str, ...]
 """A way into an item: tuple positions from "0", field names of rows; `()` is the whole item."""
@@ -294,3 +297,86 @@ def at(item: ItemType, path: FieldPath) -> ItemType | None:
             return None
         item = found
     return item
+
+
+# Stream types: the type of the items, and whether they come in an order.
+
+
+class Order(Enum):
+    """Whether the items of a tick stand in an order that may be observed."""
+
+    NONE = "NoOrder"
+    TOTAL = "TotalOrder"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamType:
+    """What a stream carries; `single` where every tick has at most one item."""
+
+    item: ItemType
+    order: Order = Order.NONE
+    single: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.item} {self.order.value}"
+
+
+# The columns that a table has for the items of a type.
+
+
+Required = frozenset[str]
+"""The columns that a schema declares `not null`."""
+
+
+def required_columns(item: ItemType) -> Required:
+    """The columns of an item's type that are declared `not null`."""
+    fields = item.fields if isinstance(item, Row) else ()
+    return frozenset(field.name for field in fields if not field.nullable)
+
+
+def declared_columns(item: ItemType) -> Mapping[str, ItemType] | None:
+    """The columns that hold items of a type: a row's own, `_1 … _n`, or `item`; None: not known."""
+    match item:
+        case Row(fields):
+            return {field.name: field.type for field in fields}
+        case Tuple(fields):
+            return {f"_{i + 1}": t for i, t in enumerate(fields)}
+        case _ if item == UNKNOWN:
+            return None
+        case _:
+            return {"item": item}
+
+
+# Rows that are no items of their input, beside those that are: columns that say what is wrong.
+#
+# Where an input puts rows in quarantine, its landing is read in a wider type: the columns of its
+# items, and three more, which are null in a row that fits. One that does not fit has the columns
+# that do, and in the others why it is none, where it lies, and itself as a text.
+
+
+REASON, PLACE, ROW = "quarantine_reason", "quarantine_place", "quarantine_row"
+QUARANTINE = "quarantine"
+"""The output that wrong rows are in."""
+WRONG = (REASON, PLACE, ROW)
+"""The columns of a row that does not fit."""
+
+
+def widened(item: ItemType) -> Row:
+    """The type in which a landing is read whose wrong rows are put in quarantine.
+
+    What is declared `not null` still says so, for who reads: a row without it is a wrong one.
+
+    >>> from hydro_core.types.ddl import parse_ddl
+    >>> widened(parse_ddl("long")).names
+    ('item', 'quarantine_reason', 'quarantine_place', 'quarantine_row')
+    """
+    required = required_columns(item)
+    own = (
+        Field(name, of, name not in required) for name, of in (declared_columns(item) or {}).items()
+    )
+    return Row((*own, *(Field(name, STRING) for name in WRONG)))
+
+
+def is_widened(item: ItemType | None) -> bool:
+    """Whether a type is one in which wrong rows are read."""
+    return isinstance(item, Row) and item.names[-len(WRONG) :] == WRONG

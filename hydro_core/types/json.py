@@ -36,7 +36,6 @@ from hydro_core.types.item import (
     Tuple,
     Unknown,
 )
-from hydro_core.types.moments import print_moment
 from hydro_core.types.values import (
     RowItem,
     Struct,
@@ -45,6 +44,7 @@ from hydro_core.types.values import (
     conform,
     describe,
     no_item,
+    print_moment,
     unfit,
     with_parts,
 )
@@ -76,7 +76,7 @@ def parse_json(text: str) -> Any:
 
     >>> parse_json("[" * 100_000)
     Traceback (most recent call last):
-    hydro_core.types.containers.ValueProblem: it nests too deep: no item has so many levels
+    hydro_core.types.values.ValueProblem: it nests too deep: no item has so many levels
     """
     try:
         return json.loads(text, parse_float=JsonNumber)

@@ -1,29 +1,240 @@
-"""Items as Python values: what is one, when two are equal, their order, and when one fits a type.
+"""Items as Python values: tuples, rows, equality, order, and conformance to a type.
 
 None, bool, int, float, str, bytes, `Decimal`, `date` and `datetime` are themselves; a tuple is a
 `Struct`, a row a `RowItem`, an array a list. Items are never changed once they flow: an operator
-that wants another item makes one.
+that needs another item builds one.
 """
 
 from __future__ import annotations
 
 import ctypes
+import json
 import math
+import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 from functools import partial
 from types import GeneratorType, UnionType
-from typing import Any, assert_never, cast
+from typing import Any, NoReturn, Self, assert_never, cast
 
-from hydro_core.types.containers import RowItem as RowItem
-from hydro_core.types.containers import Struct as Struct
-from hydro_core.types.containers import ValueProblem as ValueProblem
-from hydro_core.types.containers import describe as describe
-from hydro_core.types.containers import no_item as no_item
 from hydro_core.types.item import Array, ItemType, Row, Scalar, Tuple, Unknown
 from hydro_core.types.item import Decimal as DecimalType
-from hydro_core.types.moments import to_date, to_timestamp
+
+# Dates and timestamps: read from ISO 8601, kept in UTC, printed back.
+#
+# A `timestamp` is a moment, kept in UTC; text or a datetime that names no zone is meant in UTC. A
+# `timestamp_ntz` has no zone, and what names one is none.
+
+
+MICROSECOND = timedelta(microseconds=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def to_date(value: Any) -> date:
+    """The date that a value is.
+
+    >>> to_date("2024-02-29")
+    datetime.date(2024, 2, 29)
+    """
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value
+    if isinstance(value, str) and len(value) == 10:
+        try:
+            return date.fromisoformat(value)
+        except ValueError:
+            pass
+    raise ValueProblem(f"{describe(value)} is not a date such as 2024-01-31")
+
+
+def to_timestamp(value: Any, *, zone: bool) -> datetime:
+    """The timestamp that a value is: in UTC if `zone`, else without one.
+
+    >>> to_timestamp("2024-01-01T01:00:00+01:00", zone=True)
+    datetime.datetime(2024, 1, 1, 0, 0, tzinfo=datetime.timezone.utc)
+    """
+    found = _moment(value)
+    if found is None:
+        raise ValueProblem(f"{describe(value)} is not a timestamp such as 2024-01-31T12:00:00Z")
+    if not zone:
+        if found.tzinfo is not None:
+            raise ValueProblem(f"{describe(value)} names a zone, but a timestamp_ntz has none")
+        return found
+    if found.tzinfo is None:
+        return found.replace(tzinfo=UTC)
+    try:
+        return found.astimezone(UTC)
+    except OverflowError:
+        raise ValueProblem(f"{describe(value)} is not within the years 1 to 9999 in UTC") from None
+
+
+def in_utc(value: date) -> datetime:
+    """The moment of a date, which is its midnight, or of a timestamp; in UTC without a zone.
+
+    >>> in_utc(date(2024, 1, 31)).isoformat()
+    '2024-01-31T00:00:00+00:00'
+    """
+    if not isinstance(value, datetime):
+        return datetime(value.year, value.month, value.day, tzinfo=UTC)
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value
+
+
+def since_epoch(moment: datetime) -> int:
+    return (moment - _EPOCH) // MICROSECOND
+
+
+def _moment(value: Any) -> datetime | None:
+    if isinstance(value, datetime):
+        return value
+    if not isinstance(value, str):
+        return None
+    try:
+        return datetime.fromisoformat(value)
+    except ValueError:
+        return None
+
+
+def print_moment(value: date | datetime) -> str:
+    """ISO 8601, with `Z` for UTC.
+
+    >>> print_moment(datetime(2024, 1, 1, tzinfo=UTC)), print_moment(date(2024, 1, 1))
+    ('2024-01-01T00:00:00Z', '2024-01-01')
+    """
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"
+    return value.isoformat()
+
+
+def is_distance(value: Any) -> bool:
+    """Whether a value can be how far two times, or two numbers, are apart; it is not negative.
+
+    >>> is_distance(timedelta(hours=1)), is_distance(2.5), is_distance(-1), is_distance(True)
+    (True, True, False, False)
+    """
+    if isinstance(value, timedelta):
+        return value >= timedelta()
+    is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    return is_number and math.isfinite(value) and value >= 0
+
+
+# Tuples, rows and written numbers as Python values.
+#
+# Inside a function a `Struct` is a Python tuple and a `RowItem` a Python dict: they compare, hash
+# and unpack as these do.
+
+
+_POSITION = re.compile(r"_([1-9][0-9]*)")
+
+
+class ValueProblem(Exception):  # noqa: N818 - it becomes a Diagnostic, it is not one
+    """Why a Python value is not an item, or not one of the type at hand."""
+
+
+def no_item(value: object) -> ValueProblem:
+    """What is wrong with a value that is not an item of any type."""
+    return ValueProblem(f"{describe(value)} is not an item")
+
+
+class WrittenFloat(float):
+    """A float with the digits that were written, for a declared type that holds more of them.
+
+    >>> WrittenFloat("12345678901234567.89")
+    12345678901234567.89
+    """
+
+    _digits: str
+
+    def __new__(cls, digits: str) -> Self:
+        number = super().__new__(cls, digits)
+        number._digits = digits
+        return number
+
+    def __reduce__(self) -> tuple[type, tuple[str]]:
+        return WrittenFloat, (self._digits,)
+
+    def __repr__(self) -> str:
+        return self._digits
+
+
+class Struct(tuple[Any, ...]):
+    """A tuple item: a tuple whose fields also have the names `_1 … _n`.
+
+    >>> Struct((1, "a"))._2
+    'a'
+    """
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        found = _POSITION.fullmatch(name)
+        if found and int(found[1]) <= len(self):
+            return self[int(found[1]) - 1]
+        raise AttributeError(f"a tuple of {len(self)} has no field {name!r}")
+
+
+class RowItem(dict[str, Any]):
+    """A row item: an immutable mapping whose fields are also attributes.
+
+    A field wins over a method of its name.
+
+    >>> r = RowItem(user="ann", keys=2)
+    >>> r.user, r["user"], r.keys, {**r, "n": 1}
+    ('ann', 'ann', 2, {'user': 'ann', 'keys': 2, 'n': 1})
+    """
+
+    __slots__ = ()
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in self and not name.startswith("__"):
+            return self[name]
+        return super().__getattribute__(name)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"the row has no column {name!r}; it has {', '.join(map(repr, self))}")
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(frozenset(dict.items(self)))
+
+    def __reduce__(self) -> tuple[type, tuple[dict[str, Any]]]:
+        return RowItem, (dict(self),)
+
+    def __repr__(self) -> str:
+        return dict.__repr__(self)
+
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise TypeError('a row cannot be changed; {**row, "name": value} makes a new one')
+
+    __setitem__ = __delitem__ = __ior__ = __setattr__ = __delattr__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+
+_SHOWN = frozenset({bool, int, float, str, bytes, Decimal, date, datetime, tuple, list, dict})
+_SHOWN |= {Struct, RowItem, WrittenFloat}
+
+
+def describe(value: Any, limit: int = 60) -> str:
+    """A short text of any value for a message.
+
+    >>> describe("x" * 100, 10)
+    "'xxxxxxx…"
+    """
+    if type(value) is int and value.bit_length() > 256:
+        return f"an integer of {value.bit_length()} bits"
+    if type(value) not in _SHOWN:
+        return "None" if value is None else f"a {type(value).__name__}"
+    try:
+        text = repr(value)
+    except ValueError:
+        return f"a {type(value).__name__}"
+    return text if len(text) <= limit else f"{text[: limit - 2]}…"
+
+
+# Items as Python values: what is one, when two are equal, their order, and when one fits a type.
+#
+# None, bool, int, float, str, bytes, `Decimal`, `date` and `datetime` are themselves; a tuple is
+# a `Struct`, a row a `RowItem`, an array a list. Items are never changed once they flow: an
+# operator that wants another item makes one.
+
 
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 NOT_NULL = "null, where the schema says `not null`"
@@ -112,7 +323,7 @@ def to_item(value: Any) -> Any:
     (1, {'a': [2]})
     >>> to_item(2**63)
     Traceback (most recent call last):
-    hydro_core.types.containers.ValueProblem: 9223372036854775808 is beyond 64 bits
+    hydro_core.types.values.ValueProblem: 9223372036854775808 is beyond 64 bits
     """
     match value:
         case None | bool():
@@ -260,7 +471,7 @@ def conform_input(item: Any, to: ItemType) -> Any:
     >>> from hydro_core.types.ddl import parse_ddl
     >>> conform_input({"a": None}, parse_ddl("a string not null"))
     Traceback (most recent call last):
-    hydro_core.types.containers.ValueProblem: null, where the schema says `not null` (at a)
+    hydro_core.types.values.ValueProblem: null, where the schema says `not null` (at a)
     """
     match item, to:
         case list() | tuple() | dict(), Tuple() | Row() | Array():
@@ -379,3 +590,51 @@ _SCALARS: Mapping[str, Callable[[Any], Any]] = {
     "timestamp": partial(to_timestamp, zone=True),
     "timestamp_ntz": partial(to_timestamp, zone=False),
 }
+
+
+# Items as expressions of Python: how programs, plans and S-expressions write them.
+
+
+def quoted(text: str) -> str:
+    """A text in double quotes."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def literal(value: Any, string: Callable[[str], str] = quoted) -> str:
+    """A Python expression for an item; `string` writes its texts.
+
+    >>> literal((1, None, {"a": [float("inf")]}))
+    '(1, None, {"a": [float("inf")]})'
+    """
+    match value:
+        case str():
+            return string(value)
+        case float() if not math.isfinite(value):
+            return f"float({string(str(value))})"
+        case tuple():
+            inside = ", ".join(literal(part, string) for part in value)
+            return f"({inside},)" if len(value) == 1 else f"({inside})"
+        case list():
+            return f"[{', '.join(literal(part, string) for part in value)}]"
+        case Mapping():
+            fields = (f"{string(name)}: {literal(value[name], string)}" for name in value)
+            return "{" + ", ".join(fields) + "}"
+        case Decimal():
+            return f"Decimal({string(str(value))})"
+        case date() | timedelta():
+            return _moment_literal(value)
+        case _:
+            return repr(value)
+
+
+def _moment_literal(value: date | timedelta) -> str:
+    if isinstance(value, timedelta):
+        units = ("days", "seconds", "microseconds")
+        given = (f"{unit}={n}" for unit in units if (n := getattr(value, unit)))
+        return f"timedelta({', '.join(given)})"
+    if not isinstance(value, datetime):
+        return f"date({value.year}, {value.month}, {value.day})"
+    parts = [value.year, value.month, value.day, value.hour, value.minute, value.second]
+    parts += [value.microsecond] if value.microsecond else []
+    zone = ", tzinfo=timezone.utc" if value.tzinfo else ""
+    return f"datetime({', '.join(map(str, parts))}{zone})"

@@ -13,15 +13,13 @@ from random import Random
 from typing import Any
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.catalog.io import SINK
+from hydro_core.catalog.itemwise import SINK
 from hydro_core.catalog.spec import Args
 from hydro_core.compile import Compiled, stratified
-from hydro_core.ir.graph import Endpoint, Graph, Node
-from hydro_core.ir.walk import behind
+from hydro_core.ir.graph import Endpoint, Graph, Node, behind
 from hydro_core.program_change.difference import NEW, NEW_PLAN, OLD, OLD_PLAN, Difference, Disproved
 from hydro_core.ticks.tick import TickInput
-from hydro_core.types.item import ItemType, Row
-from hydro_core.types.stream import Order
+from hydro_core.types.item import ItemType, Order, Row
 from hydro_core.types.values import RowItem
 from hydro_core.validation.plans import outputs_before_failure
 from hydro_core.validation.random_ticks import TickInputs, constants_of, random_batches

@@ -12,7 +12,7 @@ from hydro_core.errors import DataError
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.settings import Settings
 from hydro_core.ticks.tick import Outputs
-from hydro_core.types.stream import Order
+from hydro_core.types.item import Order
 from hydro_core.validation.random_ticks import TickInputs, random_ticks
 from hydro_core.validation.same_items import same_items
 

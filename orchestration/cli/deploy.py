@@ -14,8 +14,8 @@ from hydro_core.artifact.files import WrittenDeployment
 from hydro_core.cli.command import Asked
 from hydro_core.cli.output import print_error
 from hydro_core.errors import in_a_line
+from hydro_core.optimize.cost import Statistics
 from hydro_core.optimize.report import assumed_of
-from hydro_core.optimize.statistics import Statistics
 from hydro_core.program_change.difference import ChangedOutput, ChangedState
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.types.item import Row

@@ -18,7 +18,7 @@ from hydro_core.project.discover import Broken, no_flows
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.functions.reruns import CURE
 from hydro_core.ticks.calendar import span
-from hydro_core.types.quarantine import QUARANTINE
+from hydro_core.types.item import QUARANTINE
 
 from ..code_location.next_run import next_run
 from ..flows.flows import Flows, Quarantined, quarantined

@@ -14,9 +14,8 @@ from hydro_core.spark.functions.reruns import Rerun, says
 from hydro_core.spark.store.schema import flattened
 from hydro_core.ticks.calendar import TickWindow
 from hydro_core.ticks.wanted import ReadLimits, field_of
-from hydro_core.types.item import FLOATS, FieldPath, ItemType, at
+from hydro_core.types.item import FLOATS, WRONG, FieldPath, ItemType, at
 from hydro_core.types.json import to_json
-from hydro_core.types.quarantine import WRONG
 from hydro_core.types.values import ValueProblem
 from hydro_core.validation.same_items import same_items
 from hydro_core.validation.shrink import Shrunk, shrink

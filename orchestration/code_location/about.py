@@ -8,8 +8,8 @@ from typing import Any
 
 import dagster as dg
 
-from hydro_core.analysis.descriptions import Described
-from hydro_core.analysis.partition.answer import partition
+from hydro_core.analysis.lineage import Described
+from hydro_core.analysis.partition.partitioning import partition
 from hydro_core.artifact.files import WrittenDeployment
 from hydro_core.errors import Span
 from hydro_core.lang.comments import Comments

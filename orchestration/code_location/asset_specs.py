@@ -24,7 +24,7 @@ from hydro_core.project.quarantine import QUARANTINE_COLUMNS
 from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.storage.settings import StorageSettings
 from hydro_core.ticks.calendar import Calendar, Feed, cron_of
-from hydro_core.types.quarantine import QUARANTINE
+from hydro_core.types.item import QUARANTINE
 
 from ..project.shape import FlowShape, OutputShape, StateShape
 from .about import About

@@ -15,7 +15,7 @@ import dagster as dg
 
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
-from hydro_core.types.quarantine import QUARANTINE
+from hydro_core.types.item import QUARANTINE
 
 from ..instance.run_tags import PARTITION
 from ..project.shape import FlowShape

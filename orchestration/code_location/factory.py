@@ -17,7 +17,7 @@ from typing import Any
 
 import dagster as dg
 
-from hydro_core.analysis.descriptions import described
+from hydro_core.analysis.lineage import described
 from hydro_core.errors import HydroError, Span
 from hydro_core.ir.render import picture_of, svg
 from hydro_core.project.check import check_alone

@@ -33,9 +33,8 @@ from hydro_core.lang.source import did_you_mean
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.yaml_text import Document, YamlValue
 from hydro_core.ticks.tick import Outputs, TickInput
-from hydro_core.types.item import ItemType
+from hydro_core.types.item import ItemType, Order
 from hydro_core.types.json import from_json, to_json
-from hydro_core.types.stream import Order
 from hydro_core.types.values import ValueProblem
 
 YamlRows = Mapping[str, Sequence[YamlValue]]

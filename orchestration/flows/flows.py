@@ -19,8 +19,7 @@ from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydro_core.settings import Settings
 from hydro_core.storage.remote import DataPlace
-from hydro_core.types.columns import declared_columns
-from hydro_core.types.quarantine import QUARANTINE, WRONG, is_widened
+from hydro_core.types.item import QUARANTINE, WRONG, declared_columns, is_widened
 
 from ..project.serving import Deployments, fitted
 from ..project.settings import ProjectSettings

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
 
-from hydro_core.analysis.descriptions import Described, described
+from hydro_core.analysis.lineage import Described, described
 from hydro_core.errors import HydroError
 from hydro_core.project.discover import place_of
 from hydro_core.project.flow_asset import FlowAsset

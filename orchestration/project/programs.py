@@ -26,13 +26,13 @@ from hydro_core.project.output_forms import refuse_not_growing
 from hydro_core.project.program import check_columns, params_given, program_of
 from hydro_core.project.quarantine import asks
 from hydro_core.storage.remote import DataPlace
-from hydro_core.types.quarantine import QUARANTINE
+from hydro_core.types.item import QUARANTINE
 
 if TYPE_CHECKING:
     from hydro_core.compile import Compiled
     from hydro_core.lang.comments import Comments
+    from hydro_core.optimize.cost import Statistics
     from hydro_core.optimize.optimizer import Optimized
-    from hydro_core.optimize.statistics import Statistics
 
 
 _RUNS, _SEED = 20, 0
@@ -53,7 +53,7 @@ class KnownData:
 
 def known_data(directory: DataPlace, serving: Deployment) -> KnownData:
     """What the pipeline of a flow in a directory says of its data, by the plan that serves."""
-    from hydro_core.optimize.statistics import Statistics
+    from hydro_core.optimize.cost import Statistics
     from hydro_core.spark.pipeline.statistics import recorded_statistics
 
     recorded = recorded_statistics(directory)

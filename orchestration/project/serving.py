@@ -32,7 +32,7 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.program import params_given, program_of
 from hydro_core.project.reads import no_such_output, takes_back
 from hydro_core.storage.remote import DataPlace
-from hydro_core.types.columns import declared_columns
+from hydro_core.types.item import declared_columns
 
 from .programs import deployment_for, plan_as_written, said_instead, texts_of
 

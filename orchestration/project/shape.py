@@ -10,14 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hydro_core.analysis.lineage import Lineage, lineage
-from hydro_core.catalog.io import SOURCE
+from hydro_core.catalog.itemwise import SOURCE
 from hydro_core.errors import Span
 from hydro_core.ir.graph import Endpoint, Graph, NodeId
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.types.ddl import to_ddl
-from hydro_core.types.item import Array, FieldPath, ItemType, Row, Tuple
-from hydro_core.types.quarantine import WRONG
-from hydro_core.types.stream import Order
+from hydro_core.types.item import WRONG, Array, FieldPath, ItemType, Order, Row, Tuple
 
 ColumnTypes = tuple[tuple[str, str], ...]
 """Names and types of columns, as SQL names them."""

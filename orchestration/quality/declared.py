@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.quarantine import quarantined_inputs
-from hydro_core.types.quarantine import QUARANTINE
+from hydro_core.types.item import QUARANTINE
 
 from ..flows.late_arrivals import UNCHANGED, LateArrivals
 from ..project.shape import FlowShape

@@ -22,8 +22,7 @@ from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.partition.steps import Steps, steps_of
 from hydro_core.analysis.slices import Known, all_columns, path_name, slice_of
 from hydro_core.compile import Compiled, planned
-from hydro_core.plan.kinds import Kind
-from hydro_core.plan.tick_plan import TickPlan
+from hydro_core.plan.tick_plan import Kind, TickPlan
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.store.outputs.shown_ticks import shown_within

@@ -23,7 +23,7 @@ from hydro_core.errors import (
     TransientError,
 )
 from hydro_core.machine.faults import faults_as_errors
-from hydro_core.plan.parts import in_parts, longest_range
+from hydro_core.plan.planner import in_parts, longest_range
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow, span
 

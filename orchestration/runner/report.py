@@ -13,7 +13,7 @@ from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.functions.reruns import Rerun, says
 from hydro_core.ticks.calendar import TickWindow
-from hydro_core.types.quarantine import QUARANTINE
+from hydro_core.types.item import QUARANTINE
 
 from ..flows.late_arrivals import LateArrivals, LateEvents, kept_events, noticed_at
 from ..instance.run_tags import CORRECT, CORRECT_TAG

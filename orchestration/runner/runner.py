@@ -18,7 +18,7 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.output_forms import refuse_not_growing
 from hydro_core.spark.session.ready import ready_for
 from hydro_core.ticks.calendar import TickWindow
-from hydro_core.types.quarantine import QUARANTINE
+from hydro_core.types.item import QUARANTINE
 
 from ..flows.flows import Flows
 from ..flows.landed_past import LandingReads, look

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from hydro_core.analysis.descriptions import Described, described
+from hydro_core.analysis.lineage import Described, described
 from hydro_core.artifact.deployment import Deployment
-from hydro_core.catalog.io import SINK, SOURCE
+from hydro_core.catalog.itemwise import SINK, SOURCE
 from hydro_core.cli import output
 from hydro_core.cli.command import Asked
 from hydro_core.errors import HydroError, Span
 from hydro_core.files.local_path import local_path
 from hydro_core.ir.graph import Node
 from hydro_core.ir.render import Picture, picture_of, svg
-from hydro_core.ir.render.picture import title
+from hydro_core.ir.render.layout import title
 from hydro_core.lang.comments import Comments
 from hydro_core.machine.faults import raise_outage
 from hydro_core.machine.wrong_path import written_at

@@ -16,7 +16,7 @@ from hydro_core.errors import DataError, Diagnostic
 from hydro_core.lang.params import changed_params
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
-from hydro_core.types.columns import declared_columns
+from hydro_core.types.item import declared_columns
 
 from ..flows.landed_past import AsArrived, as_arrived, lost_past, says_arrived
 from ..project.programs import (
@@ -29,7 +29,7 @@ from ..project.programs import (
 
 if TYPE_CHECKING:
     from hydro_core.artifact.deployment import Deployment
-    from hydro_core.plan.bootstrap import Bootstrap, WantedTables
+    from hydro_core.plan.planner import Bootstrap, WantedTables
     from hydro_core.program_change.difference import Difference
     from hydro_core.spark.store.ledger.commit import Commit
 
@@ -194,7 +194,7 @@ class Change:
     @cached_property
     def work(self) -> Work:
         """What is computed for it."""
-        from hydro_core.plan.bootstrap import WantedTables
+        from hydro_core.plan.planner import WantedTables
 
         wanted = self.difference.wanted
         return self.making(
@@ -203,7 +203,7 @@ class Change:
 
     def making(self, wanted: WantedTables, since: Mapping[str, int]) -> Work:
         """What computes tables of the program, from what is stored and landed."""
-        from hydro_core.plan.bootstrap import bootstrap
+        from hydro_core.plan.planner import bootstrap
 
         plan = self.target.deployment.plan
         return Work(wanted, bootstrap(plan, wanted, self.difference.leaves), since)
@@ -227,7 +227,7 @@ class Change:
         return self.is_nothing and before.sharding == after.sharding
 
     def _alone(self, output: str) -> Bootstrap:
-        from hydro_core.plan.bootstrap import WantedTables
+        from hydro_core.plan.planner import WantedTables
 
         return self.making(WantedTables(outputs=frozenset({output})), {}).made_by
 

@@ -76,7 +76,7 @@ def compare(
     others run from the first tick on, since what they are at the last ones may be made of all.
     Ticks may run meanwhile: the past is read as it was when the change was found.
     """
-    from hydro_core.plan.bootstrap import WantedTables
+    from hydro_core.plan.planner import WantedTables
     from hydro_core.spark.pipeline.comparison import comparison
 
     outputs = change.difference.outputs

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hydro_core.analysis.partition.answer import partition
+from hydro_core.analysis.partition.partitioning import partition
 from hydro_core.compile import compile_graph
 from hydro_core.lang.resolve import parse
 

@@ -13,8 +13,7 @@ from hydro_core.catalog.internal import operator
 from hydro_core.catalog.spec import Args
 from hydro_core.compile import Compiled, compile_graph, compile_text, optimized
 from hydro_core.errors import DataError, ProgramError
-from hydro_core.ir.graph import Endpoint, Graph, Node
-from hydro_core.ir.walk import outputs
+from hydro_core.ir.graph import Endpoint, Graph, Node, outputs
 from hydro_core.optimize.compare import ComparedStream, Comparison, compare
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.ticks.tick import TickInput

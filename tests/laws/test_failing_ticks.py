@@ -22,7 +22,7 @@ from hydro_core.running import read_ticks
 from hydro_core.settings import Settings
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.ticks.tick import Outputs, TickInput
-from hydro_core.types.stream import Order
+from hydro_core.types.item import Order
 from hydro_core.validation.plans import outputs_before_failure
 from hydro_core.validation.same_items import same_items
 from tests.support.flows import INPUTS, typed_program

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from hydro_core.analysis.partition.keyed import keyed_streams
+from hydro_core.analysis.partition.locations import keyed_streams
 from hydro_core.analysis.partition.terms import is_exact
 from hydro_core.compile import Compiled, optimized
 from hydro_core.errors import HydroError

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from hydro_core.compile import compile_graph, compile_text
-from hydro_core.ir.walk import behind
+from hydro_core.ir.graph import behind
 from hydro_core.optimize.optimizer import optimize
 from hydro_core.validation.plans import validate_randomly
 from tests.laws.test_filters import _fired

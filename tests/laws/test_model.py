@@ -16,14 +16,12 @@ from hydro_core.catalog.internal import operator
 from hydro_core.catalog.spec import Args
 from hydro_core.compile import Compiled, compile_graph, compile_text
 from hydro_core.errors import DataError
-from hydro_core.optimize.egraph import EGraph
+from hydro_core.optimize.egraph import EGraph, ENode, Problem, Space
 from hydro_core.optimize.extract import Plan, _search, _trees
 from hydro_core.optimize.load import Loaded, load
 from hydro_core.optimize.optimizer import preferred, prepare
 from hydro_core.optimize.rebuild import rebuild
-from hydro_core.optimize.rule import Rule, rule
-from hydro_core.optimize.shape import Payload, Shape, Sort
-from hydro_core.optimize.space import ENode, Problem, Space
+from hydro_core.optimize.rule import Payload, Rule, Shape, Sort, rule
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.types.values import canonical
 from hydro_core.validation.random_ticks import random_ticks

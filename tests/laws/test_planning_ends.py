@@ -10,8 +10,7 @@ import pytest
 
 from hydro_core.compile import Compiled, best_plan, compile_graph, compile_text, planned
 from hydro_core.lang.resolve import parse
-from hydro_core.plan.lookups import lookups
-from hydro_core.plan.round_lookups import round_lookups
+from hydro_core.plan.lookups import lookups, round_lookups
 from hydro_core.types.ddl import parse_ddl
 from tests.laws.programs import random_program
 

@@ -26,7 +26,7 @@ from hydro_core.errors import DataError
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Node
 from hydro_core.lang.resolve import parse
-from hydro_core.plan.kinds import Kind, kinds_of
+from hydro_core.plan.tick_plan import Kind, kinds_of
 from hydro_core.project.failing import refused, without_failing
 from hydro_core.reference.bag import Bag
 from hydro_core.reference.definitions.registry import definition_of
@@ -34,9 +34,8 @@ from hydro_core.reference.interpreter import Hooks, run_ticks
 from hydro_core.reference.site import Moment, Site
 from hydro_core.running import read_ticks
 from hydro_core.ticks.tick import Outputs, TickInput
+from hydro_core.types.item import QUARANTINE, Order
 from hydro_core.types.json import to_json
-from hydro_core.types.quarantine import QUARANTINE
-from hydro_core.types.stream import Order
 from hydro_core.validation.same_items import same_items
 from tests.laws.test_failing_ticks import FAILING
 from tests.support.flows import INPUTS, typed_program

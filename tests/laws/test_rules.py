@@ -10,7 +10,7 @@ from hydro_core.compile import Compiled, compile_graph
 from hydro_core.errors import DataError
 from hydro_core.optimize.rule import Fact, Rule, Var, rule
 from hydro_core.reference.interpreter import run_ticks
-from hydro_core.types.stream import Order
+from hydro_core.types.item import Order
 from hydro_core.types.values import canonical
 from hydro_core.validation.random_ticks import random_ticks
 from tests.support.patterns import Instance, all_rules, all_shapes

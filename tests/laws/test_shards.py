@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hydro_core.analysis.partition.answer import partition
+from hydro_core.analysis.partition.partitioning import partition
 from hydro_core.compile import Compiled
 from hydro_core.engines import Options
 from hydro_core.errors import HydroError, ProgramError

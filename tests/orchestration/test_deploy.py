@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from hydro_core.cli.main import main
 from hydro_core.optimize import optimizer
-from hydro_core.optimize.statistics import ROWS, Statistics
+from hydro_core.optimize.cost import ROWS, Statistics
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.rework import STAGING, Rework
 from hydro_core.spark.pipeline.start_rework import staging_for

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 
 from hydro_core.catalog.forms import Form
 from hydro_core.files import parquet
-from hydro_core.plan.kinds import Kind
+from hydro_core.plan.tick_plan import Kind
 from hydro_core.project.expected import expected_problems
 from hydro_core.project.flow_asset import Expect, FlowAsset, Ticks
 from hydro_core.project.yaml_text import value_of

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from hydro_core.catalog.forms import Form
-from hydro_core.plan.kinds import Kind
+from hydro_core.plan.tick_plan import Kind
 from hydro_core.project.flow_asset import Expect
 from hydro_core.spark.store.delta.write import WrittenRows
 from hydro_core.spark.store.schema import TableSpec

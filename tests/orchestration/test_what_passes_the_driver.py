@@ -16,7 +16,7 @@ from pyspark.sql.classic.dataframe import DataFrame
 
 from hydro_core.catalog.forms import Form
 from hydro_core.files import parquet
-from hydro_core.plan.kinds import Kind
+from hydro_core.plan.tick_plan import Kind
 from hydro_core.project.flow_asset import Expect
 from hydro_core.settings import Settings
 from hydro_core.spark.pipeline.verify import verify

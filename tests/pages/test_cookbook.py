@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hydro_core.analysis.partition.answer import partition
+from hydro_core.analysis.partition.partitioning import partition
 from hydro_core.compile import Compiled
 from hydro_core.engines import Options
 from hydro_core.optimize.optimizer import optimize

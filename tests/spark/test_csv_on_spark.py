@@ -16,9 +16,8 @@ from hydro_core.files.scan import Scan
 from hydro_core.spark.files.frames import read_in_workers
 from hydro_core.ticks.tick_range import TickRange
 from hydro_core.types.arrow import from_arrow
-from hydro_core.types.columns import declared_columns
 from hydro_core.types.ddl import parse_ddl
-from hydro_core.types.quarantine import REASON, WRONG, widened
+from hydro_core.types.item import REASON, WRONG, declared_columns, widened
 from tests.support.csv_cases import CASES
 
 pytestmark = pytest.mark.spark

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
-from hydro_core.analysis.partition.answer import partition
+from hydro_core.analysis.partition.partitioning import partition
 from hydro_core.catalog.forms import Form
 from hydro_core.compile import Compiled, compile_text, optimized
 from hydro_core.plan.planner import plan

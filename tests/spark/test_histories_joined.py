@@ -9,8 +9,8 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 
 from hydro_core.compile import compile_text, optimized
-from hydro_core.plan.new_pairs import new_pairs
 from hydro_core.plan.planner import plan
+from hydro_core.plan.streams import new_pairs
 from hydro_core.settings import Settings
 from hydro_core.spark.frames.relation import ITEM, TICK, Kind, Relation
 from hydro_core.spark.inputs.batches import Batch, batch_of

@@ -19,7 +19,7 @@ from hydro_core.functions.fn import Algebra, Fn
 from hydro_core.functions.read import read_function
 from hydro_core.functions.result_type import accumulator_type
 from hydro_core.ir.graph import Node
-from hydro_core.plan.kinds import Kind
+from hydro_core.plan.tick_plan import Kind
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.guards import MARK
 from hydro_core.spark.lower.aggregates import MergedResult

@@ -9,7 +9,7 @@ import pytest
 
 from hydro_core.compile import Compiled, compile_text, optimized, planned
 from hydro_core.errors import HydroError
-from hydro_core.optimize.statistics import InputStatistics, Statistics
+from hydro_core.optimize.cost import InputStatistics, Statistics
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.settings import Settings
 from hydro_core.types.values import canonical

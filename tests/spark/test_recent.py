@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from hydro_core.analysis.partition.answer import partition
+from hydro_core.analysis.partition.partitioning import partition
 from hydro_core.compile import Compiled, best_plan, compile_graph, optimized, planned
 from hydro_core.engines import Options, ShardingOptions
 from hydro_core.errors import DataError

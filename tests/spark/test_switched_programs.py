@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from hydro_core.errors import DataError
 from hydro_core.ir.graph import Endpoint
-from hydro_core.plan.bootstrap import Bootstrap, Leaf, WantedTables, bootstrap
+from hydro_core.plan.planner import Bootstrap, Leaf, WantedTables, bootstrap
 from hydro_core.spark.inputs.batches import stored_batches
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.rework import STAGING, Rework

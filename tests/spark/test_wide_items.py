@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 import hydro_core.spark
 from hydro_core.compile import best_plan, compile_text, optimized, planned
 from hydro_core.errors import DataError, InternalSparkError
-from hydro_core.plan.parts import in_parts
+from hydro_core.plan.planner import in_parts
 from hydro_core.spark.executor import memory
 from hydro_core.spark.executor.shell import attempt
 from hydro_core.spark.frames import log, relation

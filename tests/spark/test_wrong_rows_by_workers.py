@@ -16,9 +16,8 @@ from hydro_core.spark.files.frames import read_in_workers
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.tick_range import TickRange
 from hydro_core.types.arrow import from_arrow
-from hydro_core.types.columns import declared_columns
 from hydro_core.types.ddl import parse_ddl
-from hydro_core.types.quarantine import WRONG, widened
+from hydro_core.types.item import WRONG, declared_columns, widened
 
 pytestmark = pytest.mark.spark
 

@@ -8,8 +8,8 @@ import pytest
 
 from hydro_core.catalog import aggregates
 from hydro_core.catalog.aggregates import AggregateSpec, Kept
-from hydro_core.reference.definitions import aggregates as definitions
-from hydro_core.reference.definitions.aggregates import GroupValues
+from hydro_core.reference.definitions import group as definitions
+from hydro_core.reference.definitions.group import GroupValues
 from hydro_core.types.item import LONG
 
 RANGE = AggregateSpec(

@@ -27,7 +27,7 @@ from hydro_core.functions.lineage import FieldMap, field_map
 from hydro_core.functions.result_type import result_type
 from hydro_core.functions.tree import Expr
 from hydro_core.lang.resolve import parse
-from hydro_core.optimize.totality import is_total
+from hydro_core.optimize.calls import is_total
 from hydro_core.spark.functions.columns.value import NotCompilable
 from hydro_core.spark.lower.explained import runtime
 from hydro_core.types.ddl import parse_ddl

@@ -12,14 +12,26 @@ from hydro_core.catalog.spec import NO_ARGS, Aggregate, Args, OpSpec
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Endpoint, Graph, Node
 from hydro_core.lang.resolve import parse
-from hydro_core.optimize.rule import Equal, Fact, Pat, Pattern, Rule, Var
+from hydro_core.optimize.rule import (
+    CHAIN,
+    UNION,
+    Equal,
+    Fact,
+    Pat,
+    Pattern,
+    Rule,
+    Shape,
+    Sort,
+    Var,
+    shape_of,
+    two,
+)
 from hydro_core.optimize.rule import rule as make_rule
 from hydro_core.optimize.rules import derived
 from hydro_core.optimize.rules.aggregates import facts_of
 from hydro_core.optimize.rules.selection import LINES, introduced
-from hydro_core.optimize.shape import CHAIN, UNION, Shape, Sort, shape_of, two
 from hydro_core.types.ddl import parse_ddl
-from hydro_core.types.stream import Order
+from hydro_core.types.item import Order
 from tests.support.aggregate_patterns import DISTINCT, MIXED, MOVING, RUNNING
 from tests.support.ordered_patterns import (
     OF_ORDER,

@@ -12,10 +12,10 @@ from hydro_core.ir.graph import Node
 from hydro_core.ir.sexpr import flatten, function_names, read, show_tree, to_tree
 from hydro_core.ir.term import App, to_terms
 from hydro_core.lang.resolve import parse
+from hydro_core.optimize.cost import Statistics
 from hydro_core.optimize.egraph import EGraph
 from hydro_core.optimize.load import load
 from hydro_core.optimize.optimizer import optimize, prepare
-from hydro_core.optimize.statistics import Statistics
 from hydro_core.types.ddl import parse_ddl
 from tests.support.sexpr_programs import from_tree, to_graph
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hydro_core.catalog.internal import operator
-from hydro_core.catalog.io import SOURCE
+from hydro_core.catalog.itemwise import SOURCE
 from hydro_core.catalog.spec import NO_ARGS, Aggregate, Arg, Args, OpSpec, OverFunction
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import constant

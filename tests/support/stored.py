@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from hydro_core.catalog.io import SINK
+from hydro_core.catalog.itemwise import SINK
 from hydro_core.compile import Compiled, best_plan, compile_graph, planned
 from hydro_core.ir.graph import Endpoint, Graph, Node
 from hydro_core.lang.resolve import parse

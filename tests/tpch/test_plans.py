@@ -12,8 +12,8 @@ import pytest
 
 from benchmarks.tpch.programs import NAMES, program
 from hydro_core.compile import best_plan, compile_text
+from hydro_core.optimize.cost import InputStatistics, Statistics
 from hydro_core.optimize.optimizer import Optimized
-from hydro_core.optimize.statistics import InputStatistics, Statistics
 
 SCALARS = {"q11": "whole", "q22": "usual"}
 """Statements whose one row all others are compared with."""

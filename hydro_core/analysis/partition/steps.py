@@ -18,11 +18,9 @@ from hydro_core.analysis.partition.terms import (
     leaf_paths,
     of_tree,
 )
-from hydro_core.catalog.inputs import sides_of_key
-from hydro_core.catalog.spec import Always, OnAnyField, OnKey
+from hydro_core.catalog.spec import Always, OnAnyField, OnKey, sides_of_key
 from hydro_core.functions.lineage import FieldMap
-from hydro_core.ir.graph import Endpoint, Node, NodeId
-from hydro_core.ir.walk import behind, components, predecessors
+from hydro_core.ir.graph import Endpoint, Node, NodeId, behind, components, predecessors
 from hydro_core.types.item import FieldPath, ItemType, at
 
 

@@ -4,8 +4,7 @@ server.
 
 from __future__ import annotations
 
-from hydro_core.ir.render.formats import dot, json, mermaid, text
-from hydro_core.ir.render.picture import Picture, picture_of
-from hydro_core.ir.render.svg import svg
+from hydro_core.ir.render.formats import dot, json, mermaid, svg, text
+from hydro_core.ir.render.layout import Picture, picture_of
 
 __all__ = ["Picture", "dot", "json", "mermaid", "picture_of", "svg", "text"]

@@ -10,15 +10,24 @@ from typing import Any, Literal
 from hydro_core import agg
 from hydro_core.catalog.combine import CROSS, DIFFERENCE, JOIN
 from hydro_core.catalog.group import AGGREGATE, UNIQUE
-from hydro_core.catalog.io import SINK, SOURCE, SOURCE_ITER
-from hydro_core.catalog.itemwise import DROP, FILTER, MAP, RENAME, SELECT, WITH_COLUMNS
+from hydro_core.catalog.itemwise import (
+    DROP,
+    FILTER,
+    MAP,
+    RENAME,
+    SELECT,
+    SINK,
+    SOURCE,
+    SOURCE_ITER,
+    WITH_COLUMNS,
+)
 from hydro_core.catalog.spec import Aggregate, Args, OpSpec
 from hydro_core.catalog.state import PERSIST
 from hydro_core.errors import Diagnostic, ProgramError, Span, TypeProblem
 from hydro_core.functions.allowed import BUILTINS
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_function
-from hydro_core.ir.builder import Draft, source_args
+from hydro_core.ir.graph import Draft, source_args
 from hydro_core.lang.methods import ValueReader
 from hydro_core.lang.rules.predicates import Predicate, placed
 from hydro_core.lang.rules.syntax import (

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Literal
 
-from hydro_core.catalog.io import TICK
+from hydro_core.catalog.itemwise import TICK
 from hydro_core.errors import Code, Diagnostic, ProgramError, Span, TypeProblem
 from hydro_core.lang.rules.syntax import Argument, Declaration, DedalusRule, Mention, RuleProgram
 from hydro_core.lang.source import did_you_mean

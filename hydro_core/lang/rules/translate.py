@@ -10,13 +10,10 @@ from typing import Any, Literal
 
 from hydro_core.catalog.combine import CROSS, UNION
 from hydro_core.catalog.group import UNIQUE
-from hydro_core.catalog.io import SOURCE_ITER, TICK
-from hydro_core.catalog.itemwise import FILTER, MAP, SELECT
+from hydro_core.catalog.itemwise import FILTER, MAP, SELECT, SOURCE_ITER, TICK
 from hydro_core.catalog.state import PERSIST, PREV
 from hydro_core.errors import Diagnostic, ProgramError, Span, beginning
-from hydro_core.ir.builder import build
-from hydro_core.ir.graph import Graph
-from hydro_core.ir.walk import components, reachable, shortest_path
+from hydro_core.ir.graph import Graph, build, components, reachable, shortest_path
 from hydro_core.lang.rules.bodies import (
     Body,
     NodeToBe,

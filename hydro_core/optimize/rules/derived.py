@@ -10,14 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from hydro_core.catalog.classes import Matching
-from hydro_core.catalog.properties import Passes
+from hydro_core.catalog.classes import Compares, Matching, Passes
 from hydro_core.catalog.spec import State
-from hydro_core.catalog.variants import Compares
-from hydro_core.optimize.rule import Rule, lines, rule
-from hydro_core.optimize.rules.empty import rules_of_empty
-from hydro_core.optimize.rules.state import BY_HAND
-from hydro_core.optimize.shape import Shape, Sort, call, variables
+from hydro_core.optimize.rule import Rule, Shape, Sort, call, lines, rule, variables
+from hydro_core.optimize.rules.algebra import BY_HAND, rules_of_empty
 
 
 def derived(shapes: Mapping[str, Shape]) -> Iterator[Rule]:

@@ -1,37 +1,40 @@
-"""What is known of arguments: which folds accumulate, on what keys results are updated, how
-aggregates combine.
-"""
+"""Facts about arguments that conditions of rules ask for: folds, keys, matches, functions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from hydro_core.catalog.classes import ByKey, Matching
-from hydro_core.catalog.combine import JOIN
-from hydro_core.catalog.ordered import OVER
-from hydro_core.catalog.parts import MERGES
+from hydro_core.catalog.aggregates import MERGES
+from hydro_core.catalog.classes import ByKey, Gives, Matching, Summary, is_itemwise
+from hydro_core.catalog.combine import ANTI_JOIN, DIFFERENCE, JOIN
+from hydro_core.catalog.ordered import OVER, with_tails
+from hydro_core.catalog.registry import CATALOG
 from hydro_core.catalog.spec import Args, functions_of
-from hydro_core.catalog.tails import with_tails
-from hydro_core.catalog.variants import Summary
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.result_type import result_type
 from hydro_core.ir.graph import Endpoint, Node
+from hydro_core.optimize.calls import Uses
 from hydro_core.optimize.columns import columns_of_aggregate
+from hydro_core.optimize.egraph import Problem
 from hydro_core.optimize.load import Loaded
+from hydro_core.optimize.rule import Line, Payload, Sort, lines
 from hydro_core.optimize.rules.aggregates import facts_of
-from hydro_core.optimize.rules.empty import unfilled_streams
-from hydro_core.optimize.rules.filters import earlier_filters
-from hydro_core.optimize.rules.in_order import made_of_sorted
-from hydro_core.optimize.rules.one_key import of_one_key
-from hydro_core.optimize.rules.single import equal_to_single, first_of_pairs, kept_rows
-from hydro_core.optimize.shape import Payload, Sort
-from hydro_core.optimize.space import Problem
-from hydro_core.optimize.totality import Uses
-from hydro_core.types.item import ItemType, Row, Tuple, is_known
-from hydro_core.types.stream import StreamType
+from hydro_core.optimize.rules.algebra import unfilled_streams
+from hydro_core.optimize.rules.filters import (
+    earlier_filters,
+    equal_to_single,
+    first_of_pairs,
+    kept_rows,
+)
+from hydro_core.optimize.rules.ordered import made_of_sorted, of_one_key
+from hydro_core.types.item import ItemType, Row, StreamType, Tuple, is_known
 from hydro_core.types.values import ValueProblem, conform
+
+# What is known of arguments: which folds accumulate, on what keys results are updated, how
+# aggregates combine.
+
 
 EARLIER = frozenset(
     {"join_left", "join_right", "cross_left", "cross_right", "on_keys", "composed", "conjunct"}
@@ -267,3 +270,115 @@ def _accumulator(output: ItemType, by: tuple[str, ...] | None, init: object) -> 
             return rest[0].type if len(rest) == 1 and not isinstance(rest[0].type, Row) else None
         case _:
             return None
+
+
+# Rules that ask a function earlier than the program does, so that state stays small.
+
+
+FILTERS: tuple[Line, ...] = (
+    (
+        "filter-unique",
+        "(filter ?p (unique ?a)) => (unique (filter ?p ?a))",
+        "a filter keeps all copies of an item or none",
+    ),
+    *(
+        (
+            f"filter-{name}",
+            f"(filter ?p {op} ?a ?b)) => {op} {sides})",
+            "the filter looks at this side only, and has a value for every item of it",
+            f"({fact} ?q)",
+        )
+        for name, op, sides, fact in (
+            ("join-left", "(join ?j", "(filter ?q ?a) ?b", "join_left ?p ?j"),
+            ("join-right", "(join ?j", "?a (filter ?q ?b)", "join_right ?p ?j"),
+            ("left-join", "(join:left ?j", "(filter ?q ?a) ?b", "join_left ?p ?j"),
+            ("right-join", "(join:right ?j", "?a (filter ?q ?b)", "join_right ?p ?j"),
+            ("cross-left", "(cross", "(filter ?q ?a) ?b", "cross_left ?p"),
+            ("cross-right", "(cross", "?a (filter ?q ?b)", "cross_right ?p"),
+        )
+    ),
+    *(
+        (
+            f"filter-{op.name.replace('_', '-')}",
+            f"(filter ?p ({op.name} ?f ?a)) => ({op.name} ?f (filter ?q ?a))",
+            "the filter looks at the key only, and a key's rows stay together",
+            "(on_keys ?p ?f ?q)",
+        )
+        for op in CATALOG.values()
+        if isinstance(op.cls, ByKey) and op.cls.keyed
+    ),
+    *(
+        (
+            f"filter-{op.name.replace('_', '-')}",
+            f"(filter ?p ({op.name} ?f ?a)) => ({op.name} ?f (filter ?q ?a))",
+            "what the filter looks at is there before",
+            "(composed ?p ?f ?q)",
+        )
+        for op in CATALOG.values()
+        if is_itemwise(op.cls) and op.cls.gives is Gives.ONE
+    ),
+    *(
+        (
+            f"filter-{op.replace('join:', '').replace('_', '-')}",
+            f"(filter ?p ({op}{payload} ?a ?b)) => ({op}{payload} (filter ?p ?a) ?b)",
+            "both keep an item or not by itself, so either may come first",
+        )
+        for op, payload in (
+            ("join:semi", " ?j"),
+            ("join:anti", " ?j"),
+            (ANTI_JOIN.name, ""),
+            (DIFFERENCE.name, ""),
+        )
+    ),
+    *lines("""
+filter-and: (filter ?p ?a) => (filter ?r (filter ?q ?a))
+    when (conjunct ?p ?q ?r)
+    what is true of an item if two things are
+filter-swap: (filter ?p (filter ?q ?a)) => (filter ?q (filter ?p ?a))
+    when (passes ?p)
+    both keep an item or not by itself, and the first has a value for every item
+"""),
+)
+
+
+# What is known of matches in a history: which of them are new.
+
+
+MATCHES: tuple[Line, ...] = (
+    *lines("""
+semi-split-right: (join:semi ?s ?a (chain (prev ?b) ?c))
+    => (chain (join:semi ?s ?a (prev ?b)) (join:semi ?s (join:anti ?t ?a (prev ?b)) ?c))
+    when (opposite ?s ?t)
+    what had no match before may have one in the new part
+semi-before-anti: (join:semi ?s (join:anti ?t ?a ?b) ?c)
+    => (join:anti ?t (join:semi ?s ?a ?c) ?b)
+    both keep a row or not by its key alone, so either may come first
+"""),
+    *(
+        (
+            f"{how}-before-single",
+            (
+                f"(join:{how} ?j (map ?m (filter ?p (cross_singleton ?a ?u))) ?b) => (map ?m"
+                " (filter ?p (cross_singleton (select ?s (aggregate ?c"
+                f" (join:{how} ?j ?a ?b))) ?u)))"
+            ),
+            "a match keeps a row or not by its key alone, and each row is there once",
+            "(kept ?a ?c ?s)",
+            "(first ?m)",
+        )
+        for how in ("semi", "anti")
+    ),
+    *(
+        (
+            f"equal-to-single{called}",
+            f"(map ?m (filter ?p (cross_singleton ?a ?u))) => (join:semi ?j ?a {single})",
+            "what equals the one item in a column has a match in it",
+            f"({fact} ?p ?j{renames})",
+            "(first ?m)",
+        )
+        for called, fact, renames, single in (
+            ("", "equates", "", "?u"),
+            ("-renamed", "equates_as", " ?r", "(rename ?r ?u)"),
+        )
+    ),
+)

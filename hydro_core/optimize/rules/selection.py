@@ -10,41 +10,29 @@ from types import MappingProxyType
 from hydro_core.catalog.combine import DIFFERENCE, JOIN
 from hydro_core.catalog.group import UNIQUE
 from hydro_core.catalog.internal import AGGREGATE_RESULT
-from hydro_core.catalog.io import SOURCE_ITER
-from hydro_core.catalog.itemwise import RENAME, SELECT
+from hydro_core.catalog.itemwise import RENAME, SELECT, SOURCE_ITER
 from hydro_core.catalog.spec import Args, OpSpec, OrderRule
 from hydro_core.catalog.state import DELTA, OLD, PERSIST, PREV, WINDOW
 from hydro_core.ir.graph import Endpoint, Node
-from hydro_core.optimize.rule import Line, Rule, rule
-from hydro_core.optimize.rules import (
-    algebra,
-    derived,
-    empty,
-    functions,
-    in_order,
-    matches,
-    one_key,
-    results,
-    state,
-)
-from hydro_core.optimize.shape import BAG, CHAIN, UNION, Shape, Sort, shape_of, two
-from hydro_core.types.stream import Order
+from hydro_core.optimize.rule import BAG, CHAIN, UNION, Line, Rule, Shape, Sort, rule, shape_of, two
+from hydro_core.optimize.rules import aggregates, algebra, derived, facts, ordered
+from hydro_core.types.item import Order
 
 LINES: tuple[Line, ...] = (
-    *state.STATE,
-    *state.GROWING,
-    *empty.EMPTY,
+    *algebra.STATE,
+    *algebra.GROWING,
+    *algebra.EMPTY,
     *algebra.UNIQUE,
     *algebra.IDENTITIES,
     *algebra.BAGS,
-    *results.RUNNING,
-    *results.BY_HAND,
-    *results.MOVING,
+    *aggregates.RUNNING,
+    *aggregates.BY_HAND,
+    *aggregates.MOVING,
     *algebra.ORDERS,
-    *in_order.IN_ORDER,
-    *one_key.ONE_KEY,
-    *matches.MATCHES,
-    *functions.FILTERS,
+    *ordered.IN_ORDER,
+    *ordered.ONE_KEY,
+    *facts.MATCHES,
+    *facts.FILTERS,
 )
 INTRODUCED: tuple[tuple[OpSpec, Mapping[str, object]], ...] = (
     (SOURCE_ITER, {}),
@@ -61,9 +49,9 @@ INTRODUCED: tuple[tuple[OpSpec, Mapping[str, object]], ...] = (
     (SELECT, {}),
     (RENAME, {"renames": ()}),
     (AGGREGATE_RESULT, {}),
-    *results.INTRODUCED,
-    *in_order.INTRODUCED,
-    *one_key.INTRODUCED,
+    *aggregates.INTRODUCED,
+    *ordered.INTRODUCED,
+    *ordered.INTRODUCED_FOR_ONE_KEY,
 )
 """Operators that rules bring in, as they are with these arguments."""
 

@@ -1,17 +1,238 @@
-"""Groups of items: what becomes of all items of a tick, or of a key."""
+"""Definitions of aggregates, over all items of a tick or by key."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 from functools import reduce as fold_left
 from typing import Any
 
+from hydro_core.catalog.spec import Aggregate, digits_beyond, sum_beyond
+from hydro_core.functions.fn import Fn
 from hydro_core.reference.bag import Bag
-from hydro_core.reference.definitions.aggregates import aggregated
 from hydro_core.reference.definitions.registry import SemiNaive, defines
-from hydro_core.reference.keys import Columns, field, key_of, keyed_result
-from hydro_core.reference.site import Site
-from hydro_core.types.values import RowItem, Struct, sort_key
+from hydro_core.reference.site import Columns, Site, field, key_of, keyed_result
+from hydro_core.types.item import LONG, UNKNOWN, ItemType, Order, Row
+from hydro_core.types.item import Decimal as DecimalType
+from hydro_core.types.values import (
+    LONG_MAX,
+    LONG_MIN,
+    RowItem,
+    Struct,
+    ValueProblem,
+    canonical,
+    conform,
+    sort_key,
+)
+
+# The named aggregates: Spark's, over the values of a group in the stream's order.
+#
+# All skip nulls but `count()`, `first` and `last`, and give null if no value is left unless
+# something else is said. Where Spark leaves the result to chance it is fixed: `collect_list` of
+# an unordered stream and `collect_set` ascend, `any_value` is the smallest. Sums of doubles are
+# rounded once (`math.fsum`), so they do not depend on the order.
+
+
+DIGITS = 120
+"""Digits of decimal arithmetic: enough for the exact sum of as many decimals as fit in memory."""
+
+Values = list[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupValues:
+    """What an aggregate is taken of: its arguments' values over the rows of a group."""
+
+    site: Site
+    size: int
+    columns: Sequence[Values]
+    result: ItemType
+    is_ordered: bool
+    """Whether the order of the values may be observed."""
+
+    @property
+    def values(self) -> Values:
+        """The non-null values of the first argument, in the stream's order."""
+        return [value for value in self.columns[0] if value is not None]
+
+
+def aggregated(site: Site, rows: Sequence[Any]) -> dict[str, Any]:
+    """The aggregates of a group of rows, by the names they are given."""
+    ordered = site.inputs[0].order is Order.TOTAL
+    return {
+        name: aggregate_of_rows(site, one, rows, _column(site.output, name), ordered=ordered)
+        for name, one in site.args["aggregates"]
+    }
+
+
+def aggregate_of_rows(
+    site: Site, aggregate: Aggregate, rows: Sequence[Any], result: ItemType, *, ordered: bool
+) -> Any:
+    """An aggregate of some rows, whose result has the type; `ordered`: they stand in an order."""
+    columns = [[value_of(site, a, row) for row in rows] for a in aggregate.arguments]
+    return AGGREGATES[aggregate.function](GroupValues(site, len(rows), columns, result, ordered))
+
+
+def _column(row: ItemType, name: str) -> ItemType:
+    found = row.column(name) if isinstance(row, Row) else None
+    return found or UNKNOWN
+
+
+def value_of(site: Site, argument: str | Fn, row: Any) -> Any:
+    """What an aggregate is over, of a row."""
+    return site.call(argument, row) if isinstance(argument, Fn) else field(row, argument)
+
+
+def _count_distinct(group: GroupValues) -> int:
+    """A row with a null in any of the columns does not count."""
+    kept = (values for values in zip(*group.columns, strict=True) if None not in values)
+    return len({canonical(Struct(values)) for values in kept})
+
+
+def _extreme(choose: Callable[..., Any]) -> Callable[[GroupValues], Any]:
+    """The value at the extreme order; of several the greatest value."""
+
+    def found(group: GroupValues) -> Any:
+        values, orders = group.columns
+        pairs = [(sort_key(o), v) for v, o in zip(values, orders, strict=True) if o is not None]
+        if not pairs:
+            return None
+        extreme = choose(order for order, _ in pairs)
+        return max((value for order, value in pairs if order == extreme), key=sort_key)
+
+    return found
+
+
+def _sum(group: GroupValues) -> Any:
+    values = group.values
+    if not values:
+        return None
+    if isinstance(group.result, DecimalType):
+        with localcontext(prec=DIGITS):
+            return _fitting(group, "sum", sum(values, Decimal(0)), group.result)
+    if group.result != LONG:
+        return _float_sum(values)
+    return long_sum(group.site, sum(values))
+
+
+def _fitting(group: GroupValues, what: str, found: Decimal, to: ItemType) -> Decimal:
+    """The sum or mean of decimals, which must fit its type."""
+    try:
+        conform(found, to)
+    except ValueProblem:
+        group.site.fail(*digits_beyond(what, to))
+    return found
+
+
+def long_sum(site: Site, total: int) -> int:
+    """The sum of integers, which must have 64 bits."""
+    if not LONG_MIN <= total <= LONG_MAX:
+        site.fail(*sum_beyond(total))
+    return total
+
+
+def _total(group: GroupValues) -> Any:
+    """The sum in a type that has room for it."""
+    if not isinstance(group.result, DecimalType):
+        return _float_sum(group.values)
+    with localcontext(prec=DIGITS):
+        return sum(group.values, Decimal(0))
+
+
+def _float_sum(values: Sequence[Any]) -> float:
+    floats = [float(value) for value in values]
+    try:
+        return math.fsum(floats)
+    except (OverflowError, ValueError):
+        # Beyond the largest double, or infinities of both signs: what plain addition makes of it.
+        return sum(floats)
+
+
+def _average(group: GroupValues) -> Any:
+    values = group.values
+    if not values:
+        return None
+    if isinstance(group.result, DecimalType):
+        with localcontext(prec=DIGITS):
+            total = sum(values, Decimal(0))
+            _fitting(group, "sum", total, DecimalType(38, max(0, -int(total.as_tuple().exponent))))
+            mean = mean_of(total, len(values), group.result)
+            return _fitting(group, "mean", mean, group.result)
+    return _mean(values)
+
+
+def mean_of(total: Any, count: int, result: ItemType) -> Any:
+    """A total divided once; an exact total of integers is a decimal without a fraction."""
+    if isinstance(result, DecimalType):
+        with localcontext(prec=DIGITS):
+            digits = Decimal(1).scaleb(-result.scale)
+            return (total / count).quantize(digits, ROUND_HALF_UP)
+    return (int(total) if isinstance(total, Decimal) else total) / count
+
+
+def _mean(values: Values) -> float:
+    if all(isinstance(value, int) for value in values):
+        return sum(values) / len(values)
+    return _float_sum(values) / len(values)
+
+
+def _least(group: GroupValues) -> Any:
+    return min(group.values, key=sort_key, default=None)
+
+
+def _median(group: GroupValues) -> float | None:
+    ordered = sorted(group.values, key=sort_key)
+    if not ordered:
+        return None
+    low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+    return 0.5 * float(low) + 0.5 * float(high)
+
+
+def _variance(group: GroupValues, sample: bool) -> float | None:
+    values = group.values
+    freedom = len(values) - 1 if sample else len(values)
+    if freedom < 1:
+        return None
+    mean = _mean(values)
+    return _float_sum([(float(value) - mean) ** 2 for value in values]) / freedom
+
+
+def _deviation(group: GroupValues, sample: bool) -> float | None:
+    variance = _variance(group, sample)
+    return None if variance is None else math.sqrt(variance)
+
+
+AGGREGATES: Mapping[str, Callable[[GroupValues], Any]] = {
+    "count": lambda group: len(group.values) if group.columns else group.size,
+    "count_if": lambda group: sum(1 for value in group.values if value),
+    "count_distinct": _count_distinct,
+    "sum": _sum,
+    "total": _total,
+    "avg": _average,
+    "min": _least,
+    "max": lambda group: max(group.values, key=sort_key, default=None),
+    "min_by": _extreme(min),
+    "max_by": _extreme(max),
+    "first": lambda group: group.columns[0][0] if group.size else None,
+    "last": lambda group: group.columns[0][-1] if group.size else None,
+    "any_value": _least,
+    "collect_list": lambda group: (
+        group.values if group.is_ordered else sorted(group.values, key=sort_key)
+    ),
+    "collect_set": lambda group: sorted(Bag(group.values).distinct(), key=sort_key),
+    "bool_and": lambda group: all(group.values) if group.values else None,
+    "bool_or": lambda group: any(group.values) if group.values else None,
+    "median": _median,
+    "stddev": lambda group: _deviation(group, sample=True),
+    "stddev_pop": lambda group: _deviation(group, sample=False),
+    "variance": lambda group: _variance(group, sample=True),
+    "var_pop": lambda group: _variance(group, sample=False),
+}
+
+
+# Groups of items: what becomes of all items of a tick, or of a key.
 
 
 @defines("unique", growth=SemiNaive.ONCE, exact=True)

@@ -1,17 +1,81 @@
-"""Item by item: `op(x + y) = op(x) + op(y)`, in the input's order."""
+"""Definitions of row-wise operators, of unions, and of sources and sinks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import zip_longest as zip_padded
 from typing import Any
 
-from hydro_core.catalog.refusals import undeclared
+from hydro_core.catalog.spec import MANY_SINGLES, undeclared
+from hydro_core.errors import DataError, Diagnostic
 from hydro_core.functions.call import shown
-from hydro_core.reference.bag import Bag
+from hydro_core.reference.bag import Bag, fits
 from hydro_core.reference.definitions.registry import SemiNaive, defines
-from hydro_core.reference.keys import columns_of, field
-from hydro_core.reference.site import Site, named
-from hydro_core.types.values import RowItem, Struct
+from hydro_core.reference.site import (
+    Columns,
+    Site,
+    Whole,
+    columns_of,
+    compared_as,
+    field,
+    key_type,
+    named,
+)
+from hydro_core.types.values import UNFIT, RowItem, Struct, ValueProblem, conform
+
+# Where streams begin and end.
+
+
+@defines("source", exact=True)
+def source(site: Site) -> Bag:
+    """The tick's input batch."""
+    found: list[Any] = []
+    fit = fits(site.output)
+    for position, item in enumerate(site.moment.batches.get(site.args["name"], ())):
+        try:
+            found.append(item if fit(item) else conform(item, site.output))
+        except ValueProblem as problem:
+            raise DataError(_unfit(site, position, str(problem))) from None
+    return Bag(found)
+
+
+def _unfit(site: Site, position: int, why: str) -> Diagnostic:
+    name, tick = site.args["name"], site.moment.tick
+    return Diagnostic(
+        "input",
+        f"item {position} of `{name}` in tick {tick} does not fit its schema {site.output}: {why}",
+        site.node.span,
+        site.node.op.name,
+        help=UNFIT,
+    )
+
+
+@defines("source_iter")
+def source_iter(site: Site) -> Bag:
+    """The items at tick 0, nothing after."""
+    return Bag(site.args["items"] if site.moment.tick == 0 else ())
+
+
+@defines("tick", exact=True)
+def tick(site: Site) -> Bag:
+    """One row each tick: its number and its times."""
+    now = site.moment
+    return Bag([RowItem(tick=now.tick, start=now.start, end=now.end)])
+
+
+@defines("sink", exact=True)
+def sink(site: Site, a: Bag) -> Bag:
+    """What reaches the output; the interpreter adds up the sinks of one name."""
+    return a
+
+
+@defines("null", growth=SemiNaive.TOGETHER, exact=True)
+def null(site: Site, *inputs: Bag) -> Bag:
+    """Nothing."""
+    return Bag()
+
+
+# Item by item: `op(x + y) = op(x) + op(y)`, in the input's order.
 
 
 @defines("identity", "tee", "next_stratum", growth=SemiNaive.TOGETHER, exact=True)
@@ -136,3 +200,61 @@ def _label(port: Any) -> str | None:
     if isinstance(port, bool) or not isinstance(port, str | int):
         return None
     return str(port)
+
+
+# Several streams into one.
+
+
+@defines("union", "chain", growth=SemiNaive.TOGETHER, exact=True)
+def union(site: Site, *inputs: Bag) -> Bag:
+    """`a_t + b_t + …`, items as items of the common type; `chain` gives its first input's first."""
+    parts = (
+        bag if stream.item == site.output else (site.fit(x, site.output) for x in bag)
+        for bag, stream in zip(inputs, site.inputs, strict=True)
+    )
+    return Bag(x for part in parts for x in part)
+
+
+@defines("cross", growth=SemiNaive.EACH, exact=True)
+def cross(site: Site, a: Bag, b: Bag) -> Bag:
+    """All pairs."""
+    return Bag(Struct((x, y)) for x in a for y in b)
+
+
+@defines("cross_singleton", growth=SemiNaive.FIRST, exact=True)
+def cross_singleton(site: Site, a: Bag, single: Bag) -> Bag:
+    """Each item with the single item of the other side."""
+    if len(single) > 1:
+        site.fail(*MANY_SINGLES)
+    return Bag(Struct((x, y)) for x in a for y in single)
+
+
+@defines("zip", exact=True)
+def zip_(site: Site, a: Bag, b: Bag) -> Bag:
+    """Position by position, as long as both have items."""
+    return Bag(Struct(pair) for pair in zip(a, b, strict=False))
+
+
+@defines("zip_longest", exact=True)
+def zip_longest(site: Site, a: Bag, b: Bag) -> Bag:
+    """Position by position, the shorter side padded with null."""
+    return Bag(Struct(pair) for pair in zip_padded(a, b))
+
+
+@defines("anti_join", growth=SemiNaive.FIRST, exact=True)
+def anti_join(site: Site, pos: Bag, neg: Bag) -> Bag:
+    """The items of pos whose key is not in neg."""
+    compared = compared_as(key_type(site.inputs[0].item, ()), site.inputs[1].item)
+    return _without(pos, Columns(compared=compared), neg, Whole(compared))
+
+
+@defines("difference", growth=SemiNaive.FIRST, exact=True)
+def difference(site: Site, pos: Bag, neg: Bag) -> Bag:
+    """The items of pos that are not in neg."""
+    compared = compared_as(site.inputs[0].item, site.inputs[1].item)
+    return _without(pos, Whole(compared), neg, Whole(compared))
+
+
+def _without(pos: Bag, key: Columns | Whole, neg: Bag, neg_key: Whole) -> Bag:
+    excluded = neg.by(neg_key)
+    return Bag(x for x in pos if key(x) not in excluded)

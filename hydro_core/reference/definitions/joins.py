@@ -11,12 +11,11 @@ from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
-from hydro_core.catalog.inputs import KEPT, sides_of_key
-from hydro_core.catalog.nearest import place_type
+from hydro_core.catalog.combine import place_type
+from hydro_core.catalog.spec import KEPT, sides_of_key
 from hydro_core.reference.bag import Bag, KeyFunction
 from hydro_core.reference.definitions.registry import SemiNaive, defines
-from hydro_core.reference.keys import Columns, columns_of, compared_as, field, key_type
-from hydro_core.reference.site import Site
+from hydro_core.reference.site import Columns, Site, columns_of, compared_as, field, key_type
 from hydro_core.types.item import BOOLEAN, TIMESTAMP, UNKNOWN, ItemType
 from hydro_core.types.values import RowItem, Struct, conform, sort_key
 

@@ -11,16 +11,14 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from hydro_core.catalog.ordered import hidden_parts
 from hydro_core.catalog.over_functions import aggregate_of, argument, distance_of
 from hydro_core.catalog.spec import OverFunction
-from hydro_core.catalog.tails import hidden_parts
 from hydro_core.functions.fn import Fn
-from hydro_core.reference.bag import Bag
-from hydro_core.reference.definitions.aggregates import aggregate_of_rows, value_of
+from hydro_core.reference.bag import Bag, NodePast
+from hydro_core.reference.definitions.group import aggregate_of_rows, value_of
 from hydro_core.reference.definitions.registry import OperatorOutput, defines, definition_of
-from hydro_core.reference.keys import columns_of, field, key_of, keyed_result
-from hydro_core.reference.past import NodePast
-from hydro_core.reference.site import Site
+from hydro_core.reference.site import Site, columns_of, field, key_of, keyed_result
 from hydro_core.types.item import UNKNOWN, ItemType, Row
 from hydro_core.types.values import RowItem, Struct, canonical, sort_key
 

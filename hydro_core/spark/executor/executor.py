@@ -23,17 +23,14 @@ from hydro_core.catalog.classes import (
     OverTime,
     PerKey,
     PerPosition,
+    Places,
     Product,
 )
 from hydro_core.catalog.forms import Form
-from hydro_core.catalog.variants import Places
 from hydro_core.ir.graph import Endpoint, Node, NodeId
-from hydro_core.plan.changes import in_one_form
-from hydro_core.plan.cycles import in_planned_rounds
-from hydro_core.plan.feedback import seen_in
-from hydro_core.plan.new_pairs import NewPairs, NodeWay, new_pairs, not_needed
-from hydro_core.plan.tick_plan import Component, StateSlot, TickPlan
-from hydro_core.plan.versions import Key, keys_of
+from hydro_core.plan.cycles import in_planned_rounds, seen_in
+from hydro_core.plan.streams import NewPairs, NodeWay, in_one_form, new_pairs, not_needed
+from hydro_core.plan.tick_plan import Component, Key, StateSlot, TickPlan, keys_of
 from hydro_core.settings import Settings
 from hydro_core.spark import lower as _registers_all  # noqa: F401 - by being imported
 from hydro_core.spark.executor.fixpoint import Cycle, Relations, fixpoint
@@ -55,7 +52,7 @@ from hydro_core.spark.lower.relations import (
     written_as,
 )
 from hydro_core.spark.session.sessions import has_few_rows
-from hydro_core.types.stream import Order, StreamType
+from hydro_core.types.item import Order, StreamType
 
 ENDLESS = 1 << 60
 """No limit."""

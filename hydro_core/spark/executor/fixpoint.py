@@ -16,11 +16,11 @@ from typing import Protocol
 
 from pyspark.sql import functions as F
 
-from hydro_core.catalog.refusals import endless_cycle
+from hydro_core.catalog.spec import endless_cycle
 from hydro_core.errors import DataError
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.plan.cycles import CycleShape
-from hydro_core.plan.kinds import Kind
+from hydro_core.plan.tick_plan import Kind
 from hydro_core.settings import Settings
 from hydro_core.spark.frames.materialize import Materialize, materialized
 from hydro_core.spark.frames.relation import FOREVER, ITEM, TICK, UNTIL, Relation

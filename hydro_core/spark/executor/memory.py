@@ -18,10 +18,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hydro_core.catalog.forms import Form
 from hydro_core.ir.graph import Endpoint
-from hydro_core.plan.found_rows import ExtremeRows, Lookups
-from hydro_core.plan.lookups import Needed, lookups
-from hydro_core.plan.parts import longest_range
-from hydro_core.plan.round_lookups import InputPlace, StoredInput, round_lookups
+from hydro_core.plan.lookups import InputPlace, Needed, StoredInput, lookups, round_lookups
+from hydro_core.plan.planner import longest_range
+from hydro_core.plan.stored_rows import ExtremeRows, Lookups
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.settings import Settings
 from hydro_core.spark.executor.job import Job, RangeResult

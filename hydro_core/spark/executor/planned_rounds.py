@@ -16,10 +16,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from hydro_core.ir.graph import Endpoint, Node, NodeId
-from hydro_core.plan.found_rows import Lookups
-from hydro_core.plan.kinds import Kind
-from hydro_core.plan.round_lookups import InputPlace, StoredInput
-from hydro_core.plan.tick_plan import StateSlot, TickPlan
+from hydro_core.plan.lookups import InputPlace, StoredInput
+from hydro_core.plan.stored_rows import Lookups
+from hydro_core.plan.tick_plan import Kind, StateSlot, TickPlan
 from hydro_core.settings import Settings
 from hydro_core.spark.executor.fixpoint import Cycle, Relations, endless, summed, unknown
 from hydro_core.spark.executor.past import Past

@@ -16,7 +16,7 @@ from typing import TypeVar
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from hydro_core.plan.parts import in_parts
+from hydro_core.plan.planner import in_parts
 from hydro_core.spark.executor.executor import run_range
 from hydro_core.spark.executor.failed_job import failures_as_errors
 from hydro_core.spark.executor.job import Storage

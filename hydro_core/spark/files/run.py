@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from hydro_core.files.cut import Cut, cut
 from hydro_core.files.inputs import InputFile
 from hydro_core.files.outputs import OutputFolders
-from hydro_core.plan.parts import longest_range
+from hydro_core.plan.planner import longest_range
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import MEBIBYTE, Settings
 from hydro_core.spark.executor.failed_job import failures_as_errors

@@ -20,8 +20,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 
-from hydro_core.plan.kinds import Kind
-from hydro_core.plan.versions import Key
+from hydro_core.plan.tick_plan import Key, Kind
 from hydro_core.spark.frames.column_names import COUNT, ITEM, ORD, TICK, UNTIL
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.exploded import exploded

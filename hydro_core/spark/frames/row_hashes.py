@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from hydro_core.types.quarantine import PLACE
+from hydro_core.types.item import PLACE
 
 if TYPE_CHECKING:
     import numpy as np

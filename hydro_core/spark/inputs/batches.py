@@ -18,13 +18,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
-from hydro_core.catalog.io import SOURCE
+from hydro_core.catalog.itemwise import SOURCE
 from hydro_core.errors import DataError
 from hydro_core.files.inputs import fits_whole
 from hydro_core.files.plain import plain_table
 from hydro_core.files.row_batch import ArrowRows, misfit
 from hydro_core.files.rows import column_of
-from hydro_core.plan.bootstrap import Leaf
+from hydro_core.plan.planner import Leaf
 from hydro_core.spark.frames.column_names import quoted
 from hydro_core.spark.frames.few_rows import together
 from hydro_core.spark.frames.from_arrow import table_frame
@@ -37,8 +37,7 @@ from hydro_core.spark.store.store import Store
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.tick_range import TickRange, count_ticks, micros, moment_of
 from hydro_core.types.arrow import arrow_type
-from hydro_core.types.columns import required_columns
-from hydro_core.types.item import TIMESTAMP, Array, ItemType, Row, Tuple, Unknown
+from hydro_core.types.item import TIMESTAMP, Array, ItemType, Row, Tuple, Unknown, required_columns
 from hydro_core.types.values import ValueProblem
 
 if TYPE_CHECKING:

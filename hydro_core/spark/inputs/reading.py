@@ -53,8 +53,7 @@ from hydro_core.ticks.wanted import (
     WantedRows,
 )
 from hydro_core.types.arrow import from_arrow
-from hydro_core.types.columns import required_columns
-from hydro_core.types.item import FieldPath, ItemType, Row, Tuple
+from hydro_core.types.item import FieldPath, ItemType, Row, Tuple, required_columns
 from hydro_core.types.values import ValueProblem, canonical
 
 if TYPE_CHECKING:

@@ -61,8 +61,7 @@ from hydro_core.ticks.tick_range import (
     tick_of_value,
 )
 from hydro_core.types.arrow import arrow_type
-from hydro_core.types.columns import declared_columns
-from hydro_core.types.item import ItemType, is_integer
+from hydro_core.types.item import ItemType, declared_columns, is_integer
 from hydro_core.types.values import ValueProblem
 
 if TYPE_CHECKING:

@@ -11,10 +11,16 @@ from operator import and_
 
 from pyspark.sql import Column, WindowSpec
 
-from hydro_core.catalog.aggregates import AGGREGATES, Kept, aggregate_type
-from hydro_core.catalog.parts import EXTREMES, ITSELF, moving_split, running_split
-from hydro_core.catalog.refusals import digits_beyond, sum_beyond
-from hydro_core.catalog.spec import Aggregate
+from hydro_core.catalog.aggregates import (
+    AGGREGATES,
+    EXTREMES,
+    ITSELF,
+    Kept,
+    aggregate_type,
+    moving_split,
+    running_split,
+)
+from hydro_core.catalog.spec import Aggregate, digits_beyond, sum_beyond
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Node
 from hydro_core.spark.frames.dry import F

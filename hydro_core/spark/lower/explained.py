@@ -11,6 +11,7 @@ from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import (
     ByKey,
     Ends,
+    Gives,
     Linear,
     OverTime,
     PerItem,
@@ -19,20 +20,18 @@ from hydro_core.catalog.classes import (
     Positional,
     Product,
 )
-from hydro_core.catalog.variants import Gives
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.kinds import Place
 from hydro_core.functions.result_type import result_type
 from hydro_core.ir.graph import Node
-from hydro_core.plan.kinds import Kind, is_in_order
+from hydro_core.plan.tick_plan import Kind, is_in_order
 from hydro_core.spark.frames.dry import BLANK, dry_run
 from hydro_core.spark.frames.relation import Relation
 from hydro_core.spark.functions.columns import NotCompilable, predicate_column, to_column
 from hydro_core.spark.lower.keyed import Replaying, summary_of
 from hydro_core.spark.lower.registry import Step
-from hydro_core.types.item import ItemType
-from hydro_core.types.stream import Order
+from hydro_core.types.item import ItemType, Order
 
 RunsAs = Literal["column", "aggregate", "arrow udf", "nowhere"]
 

@@ -20,7 +20,7 @@ from hydro_core.functions.known_folds import (
 )
 from hydro_core.functions.result_type import result_type
 from hydro_core.functions.tree import Expr
-from hydro_core.plan.kinds import is_in_order
+from hydro_core.plan.tick_plan import is_in_order
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.exploded import exploded
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation

@@ -11,10 +11,9 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, Window
 
-from hydro_core.catalog.nearest import TIMES, place_type
-from hydro_core.catalog.refusals import MANY_SINGLES
-from hydro_core.plan.kinds import Kind
-from hydro_core.plan.versions import Key
+from hydro_core.catalog.combine import TIMES, place_type
+from hydro_core.catalog.spec import MANY_SINGLES
+from hydro_core.plan.tick_plan import Key, Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.materialize import held
 from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, UNTIL, Relation

@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame, Window
 
-from hydro_core.catalog.parts import has_inverse, merging
-from hydro_core.catalog.results import made_by_key
+from hydro_core.catalog.aggregates import has_inverse, merging
+from hydro_core.catalog.classes import Summary
+from hydro_core.catalog.group import made_by_key
 from hydro_core.catalog.spec import Aggregate
-from hydro_core.catalog.variants import Summary
 from hydro_core.functions.fn import Fn
-from hydro_core.plan.kinds import Kind
-from hydro_core.plan.versions import group_key, result_key
+from hydro_core.plan.tick_plan import Kind, group_key, result_key
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.exploded import exploded
 from hydro_core.spark.frames.few_rows import together

@@ -7,10 +7,10 @@ from typing import Any
 
 from pyspark.sql import Column
 
-from hydro_core.catalog.refusals import undeclared
+from hydro_core.catalog.spec import undeclared
 from hydro_core.functions.call import CallAttempt, Use, router
 from hydro_core.functions.fn import Fn
-from hydro_core.plan.kinds import Kind
+from hydro_core.plan.tick_plan import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.exploded import exploded
 from hydro_core.spark.frames.few_rows import together

@@ -8,10 +8,9 @@ from itertools import pairwise
 
 from pyspark.sql import Column, DataFrame, Window
 
-from hydro_core.catalog.classes import Matching
-from hydro_core.catalog.refusals import NO_COMMAND, NO_KEYED_COMMAND
-from hydro_core.catalog.variants import Compares
-from hydro_core.plan.bound import TimeBound
+from hydro_core.catalog.classes import Compares, Matching
+from hydro_core.catalog.spec import NO_COMMAND, NO_KEYED_COMMAND
+from hydro_core.plan.tick_plan import TimeBound
 from hydro_core.spark.frames.column_names import quoted
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.log import (
@@ -48,7 +47,7 @@ from hydro_core.spark.lower.relations import (
 )
 from hydro_core.ticks.untimed import refuse_untimed
 from hydro_core.types.item import Row
-from hydro_core.types.moments import since_epoch
+from hydro_core.types.values import since_epoch
 
 # `persist`: rows that stay, or leave by a time of theirs, which tells each one's last tick.
 

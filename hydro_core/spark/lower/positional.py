@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import Column, Window
 
-from hydro_core.plan.kinds import Kind
+from hydro_core.plan.tick_plan import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.few_rows import together
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 
+from hydro_core.catalog.aggregates import merging
+from hydro_core.catalog.ordered import given_to_peers, hidden_parts, rows_ahead, so_far
 from hydro_core.catalog.over_functions import aggregate_of, argument
-from hydro_core.catalog.parts import merging
 from hydro_core.catalog.spec import Aggregate, OverFunction
-from hydro_core.catalog.tails import given_to_peers, hidden_parts, rows_ahead, so_far
-from hydro_core.plan.kinds import Kind
-from hydro_core.plan.versions import group_key
+from hydro_core.plan.tick_plan import Kind, group_key
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.exploded import exploded
 from hydro_core.spark.frames.log import live, live_rows

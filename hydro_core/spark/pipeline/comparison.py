@@ -14,7 +14,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 from hydro_core.machine.locks import lock_at
-from hydro_core.plan.bootstrap import Bootstrap, WantedTables
+from hydro_core.plan.planner import Bootstrap, WantedTables
 from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.publishing import rows_now

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from hydro_core.analysis.partition.keyed import PathSet, keyed_streams
+from hydro_core.analysis.partition.locations import PathSet, keyed_streams
 from hydro_core.analysis.partition.terms import is_exact
 from hydro_core.catalog.forms import Form
 from hydro_core.ir.graph import NodeId

@@ -15,10 +15,9 @@ from weakref import finalize
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from hydro_core.ir.walk import behind
-from hydro_core.plan.found_rows import Lookups
-from hydro_core.plan.lookups import Needed, lookups
-from hydro_core.plan.round_lookups import InputPlace, StoredInput, round_lookups
+from hydro_core.ir.graph import behind
+from hydro_core.plan.lookups import InputPlace, Needed, StoredInput, lookups, round_lookups
+from hydro_core.plan.stored_rows import Lookups
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.settings import MEBIBYTE, Settings
 from hydro_core.spark.executor.job import Job, RangeResult

@@ -26,7 +26,7 @@ from pyspark.sql import types as spark_types
 
 from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.cycles import cycles_within_ticks, in_planned_rounds
-from hydro_core.plan.found_rows import Lookups
+from hydro_core.plan.stored_rows import Lookups
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.spark.executor.executor import run_range
 from hydro_core.spark.executor.job import Job, RangeResult

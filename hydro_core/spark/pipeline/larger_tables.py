@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from hydro_core.plan.kinds import Kind
+from hydro_core.plan.tick_plan import Kind
 from hydro_core.settings import ROWS_AT_ONCE
 from hydro_core.spark.frames.column_names import quoted
 from hydro_core.spark.frames.log import expanded

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from hydro_core.errors import DataError, TransientError
 from hydro_core.ir.graph import Endpoint
 from hydro_core.machine.faults import faults_as_errors
-from hydro_core.plan.parts import in_parts, longest_range
+from hydro_core.plan.planner import in_parts, longest_range
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
 from hydro_core.spark.frames.relation import Kind

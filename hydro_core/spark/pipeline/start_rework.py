@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from hydro_core.plan.bootstrap import Bootstrap, WantedTables
+from hydro_core.plan.planner import Bootstrap, WantedTables
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.rework import STAGING, KeptReads, Recomputed, Rework, kept_since
 from hydro_core.spark.pipeline.tables import Tables

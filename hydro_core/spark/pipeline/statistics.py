@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from hydro_core.catalog.forms import Form
-from hydro_core.optimize.statistics import ROWS, TICKS, InputStatistics, Statistics
+from hydro_core.optimize.cost import ROWS, TICKS, InputStatistics, Statistics
 from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.ledger import Ledger, state_error
 from hydro_core.spark.store.ledger.standing import reading, standing_counts

@@ -24,11 +24,10 @@ from hydro_core.catalog.classes import (
 )
 from hydro_core.catalog.forms import Form
 from hydro_core.files.parquet import parquet_format
-from hydro_core.ir.walk import behind
-from hydro_core.plan.bound import TimeBound
-from hydro_core.plan.changes import in_one_form
-from hydro_core.plan.found_rows import ExtremeRows
-from hydro_core.plan.tick_plan import StateSlot, TickPlan
+from hydro_core.ir.graph import behind
+from hydro_core.plan.stored_rows import ExtremeRows
+from hydro_core.plan.streams import in_one_form
+from hydro_core.plan.tick_plan import StateSlot, TickPlan, TimeBound
 from hydro_core.spark.frames.column_names import ITEM
 from hydro_core.spark.pipeline.prepared import RangeRequest
 from hydro_core.spark.store.cancelled import without_cancelled

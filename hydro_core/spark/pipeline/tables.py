@@ -28,8 +28,7 @@ from hydro_core.spark.store.schema import (
 from hydro_core.storage.delta import is_table
 from hydro_core.storage.places import remove_tree
 from hydro_core.storage.remote import DataPlace
-from hydro_core.types.item import ItemType
-from hydro_core.types.stream import Order, StreamType
+from hydro_core.types.item import ItemType, Order, StreamType
 
 
 @dataclass(frozen=True, slots=True)

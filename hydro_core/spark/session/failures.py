@@ -19,8 +19,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.catalog.refusals import sum_beyond
-from hydro_core.catalog.spec import functions_of
+from hydro_core.catalog.spec import functions_of, sum_beyond
 from hydro_core.errors import DataError, HydroError, InfrastructureError, Span
 from hydro_core.files.unreadable import CUT_OFF
 from hydro_core.functions.call import cure, shortened, why

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hydro_core.files.parquet import files_as_dataset
-from hydro_core.plan.bound import TimeBound
+from hydro_core.plan.tick_plan import TimeBound
 from hydro_core.spark.frames.column_names import ITEM
 from hydro_core.spark.store.delta.actions import DataFile
 from hydro_core.spark.store.delta.table import StoredTable

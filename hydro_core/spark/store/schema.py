@@ -19,10 +19,9 @@ import pyarrow as pa
 from pyspark.sql import types as spark
 
 from hydro_core.catalog.forms import Form
-from hydro_core.catalog.io import SINK
+from hydro_core.catalog.itemwise import SINK
 from hydro_core.errors import ProgramError
-from hydro_core.plan.bound import TimeBound
-from hydro_core.plan.tick_plan import StateSlot
+from hydro_core.plan.tick_plan import StateSlot, TimeBound
 from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK, Kind
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.store.names import readable
@@ -34,11 +33,12 @@ from hydro_core.types.item import (
     Array,
     Field,
     ItemType,
+    Order,
     Row,
+    StreamType,
     Tuple,
     Unknown,
 )
-from hydro_core.types.stream import Order, StreamType
 
 OUTPUT_TICK, POSITION, COPIES = "tick", "position", "copies"
 

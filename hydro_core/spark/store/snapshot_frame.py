@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from hydro_core.ir.builder import free_name
-from hydro_core.plan.kinds import Kind
+from hydro_core.ir.graph import free_name
+from hydro_core.plan.tick_plan import Kind
 from hydro_core.spark.frames.column_names import quoted
 from hydro_core.spark.frames.exploded import exploded
 from hydro_core.spark.frames.log import expanded

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hydro_core.plan.found_rows import ZERO
+from hydro_core.plan.stored_rows import ZERO
 from hydro_core.types.item import (
     LONG,
     Decimal,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hydro_core.analysis.descriptions import described
+from hydro_core.analysis.lineage import described
 from hydro_core.compile import compile_text
 from hydro_core.lang.comments import Comments
 

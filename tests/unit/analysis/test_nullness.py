@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydro_core.analysis.nullness import never_null
+from hydro_core.analysis.infer import never_null
 from hydro_core.compile import compile_text
 
 SOURCES = 'a = source("k long, v long"); b = source("k long, w long"); n = source("long")\n'

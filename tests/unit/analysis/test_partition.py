@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from hydro_core import Flow
-from hydro_core.analysis.partition.answer import judge, partition
 from hydro_core.analysis.partition.locations import locate
-from hydro_core.analysis.partition.partitioning import Partitioning
+from hydro_core.analysis.partition.partitioning import Partitioning, judge, partition
 from hydro_core.analysis.partition.steps import steps_of
 from hydro_core.analysis.partition.terms import At
 from hydro_core.catalog.internal import INTERNAL

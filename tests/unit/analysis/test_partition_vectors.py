@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from hydro_core.analysis.partition.answer import partition
 from hydro_core.analysis.partition.locations import locate
+from hydro_core.analysis.partition.partitioning import partition
 from hydro_core.analysis.partition.steps import steps_of
 from hydro_core.analysis.partition.terms import At, KeyTerm, of_tree, rewritten, whole
 from hydro_core.catalog.spec import functions_of

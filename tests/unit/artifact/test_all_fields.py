@@ -24,8 +24,8 @@ from hydro_core.catalog.registry import CATALOG
 from hydro_core.compile import Compiled, compile_graph, compile_text
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.tree import Expr
+from hydro_core.optimize.cost import Statistics
 from hydro_core.optimize.optimizer import optimize
-from hydro_core.optimize.statistics import Statistics
 from hydro_core.program_change.said import said
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import Row

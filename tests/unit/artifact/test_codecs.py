@@ -27,11 +27,9 @@ from hydro_core.functions.fn import Algebra, Fn
 from hydro_core.functions.from_tree import TreeCall
 from hydro_core.functions.tree import Bind, Const, Expr, IfElse, Make, Op, Param, Part, Spread
 from hydro_core.ir.graph import Endpoint, Graph, Node
-from hydro_core.plan.bound import TimeBound
-from hydro_core.plan.tick_plan import Component, StateSlot, TickPlan
-from hydro_core.types.item import UNKNOWN, Array, Field, ItemType, Row, Scalar
+from hydro_core.plan.tick_plan import Component, StateSlot, TickPlan, TimeBound
+from hydro_core.types.item import UNKNOWN, Array, Field, ItemType, Row, Scalar, StreamType
 from hydro_core.types.records import hints_of
-from hydro_core.types.stream import StreamType
 
 CLASSES = (
     *(TickPlan, StateSlot, Component, TimeBound, Typed, Graph, Node, Endpoint, StreamType, Strata),

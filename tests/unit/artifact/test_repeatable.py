@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hydro_core import Flow
-from hydro_core.analysis.partition.answer import partition
+from hydro_core.analysis.partition.partitioning import partition
 from hydro_core.artifact.files import newest, write
 from hydro_core.artifact.make import deployment_of
 from hydro_core.compile import compile_graph

@@ -25,8 +25,8 @@ from hydro_core.artifact.values import read_value, write_value
 from hydro_core.catalog.registry import CATALOG
 from hydro_core.compile import Compiled, compile_text, stratified
 from hydro_core.errors import DataError, ProgramError
+from hydro_core.optimize.cost import InputStatistics, Statistics
 from hydro_core.optimize.optimizer import optimize
-from hydro_core.optimize.statistics import InputStatistics, Statistics
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.values import RowItem, Struct
 from hydro_core.validation.plans import validate_randomly

@@ -17,6 +17,7 @@ from hydro_core.catalog.classes import (
     Growth,
     History,
     Matching,
+    Meets,
     OpClass,
     PerItem,
     Positional,
@@ -32,9 +33,8 @@ from hydro_core.catalog.internal import INTERNAL, running
 from hydro_core.catalog.ordered import OVER, TOP
 from hydro_core.catalog.registry import CATALOG
 from hydro_core.catalog.spec import Args, Barrier, Fails, OpSpec, OrderRule, State, functions_of
-from hydro_core.catalog.variants import Meets
 from hydro_core.lang.resolve import parse
-from hydro_core.types.stream import Order
+from hydro_core.types.item import Order
 
 OPERATORS = (*CATALOG.values(), *INTERNAL.values())
 HOWS = ("inner", "left", "right", "outer", "semi", "anti")

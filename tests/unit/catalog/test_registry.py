@@ -25,7 +25,7 @@ from hydro_core.catalog.spec import (
 )
 from hydro_core.compile import compile_text
 from hydro_core.types.ddl import parse_ddl
-from hydro_core.types.stream import Order
+from hydro_core.types.item import Order
 from tests.unit.shared import shared
 
 OPERATORS = [

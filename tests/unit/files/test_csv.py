@@ -18,10 +18,8 @@ from hydro_core.files.places import find
 from hydro_core.files.reading import read
 from hydro_core.files.scan import Scan
 from hydro_core.types.arrow import from_arrow
-from hydro_core.types.columns import declared_columns
 from hydro_core.types.ddl import parse_ddl
-from hydro_core.types.item import ItemType
-from hydro_core.types.quarantine import PLACE, REASON, widened
+from hydro_core.types.item import PLACE, REASON, ItemType, declared_columns, widened
 from tests.support.csv_cases import CASES, REFUSED, CsvCase
 
 ITEM = parse_ddl("k long, v string")

@@ -12,8 +12,7 @@ import pytest
 from hydro_core.errors import HydroError
 from hydro_core.files.outputs import OutputFiles
 from hydro_core.types.ddl import parse_ddl
-from hydro_core.types.item import LONG, UNKNOWN, Array, Row, Tuple
-from hydro_core.types.stream import Order, StreamType
+from hydro_core.types.item import LONG, UNKNOWN, Array, Order, Row, StreamType, Tuple
 from hydro_core.types.values import RowItem, Struct
 from tests.support.refused import Refused
 

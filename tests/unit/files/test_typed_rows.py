@@ -30,8 +30,7 @@ from hydro_core.ticks.every import Every
 from hydro_core.ticks.wanted import ReadLimits, WantedRows
 from hydro_core.types.arrow import from_arrow
 from hydro_core.types.ddl import parse_ddl
-from hydro_core.types.item import ItemType
-from hydro_core.types.quarantine import PLACE, REASON, WRONG, widened
+from hydro_core.types.item import PLACE, REASON, WRONG, ItemType, widened
 from tests.support.refused import Refused
 
 CALENDAR = Calendar(datetime(2026, 1, 1, tzinfo=UTC))

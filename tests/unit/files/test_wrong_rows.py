@@ -21,7 +21,7 @@ from hydro_core.spark.inputs.reading import InputBatches
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.types.arrow import from_arrow
 from hydro_core.types.ddl import parse_ddl
-from hydro_core.types.quarantine import PLACE, REASON, ROW, WRONG, widened
+from hydro_core.types.item import PLACE, REASON, ROW, WRONG, widened
 from tests.support.refused import Refused
 
 ITEM = parse_ddl("user string not null, amount long, due date")

@@ -7,8 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hydro_core.ir.graph import Endpoint
-from hydro_core.ir.walk import behind, components, outputs, shortest_path
+from hydro_core.ir.graph import Endpoint, behind, components, outputs, shortest_path
 from hydro_core.lang.resolve import parse
 
 NODES = "abcdef"

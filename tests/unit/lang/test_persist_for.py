@@ -15,7 +15,7 @@ from hydro_core.compile import best_plan, compile_text, optimized, planned
 from hydro_core.engines import Options
 from hydro_core.errors import HydroError
 from hydro_core.lang.resolve import parse
-from hydro_core.plan.stream_forms import stream_forms
+from hydro_core.plan.streams import stream_forms
 from hydro_core.running import run_json
 from tests.support.refused import Refused
 

@@ -6,7 +6,7 @@ import pytest
 
 from hydro_core.analysis.infer import infer
 from hydro_core.lang.resolve import parse
-from hydro_core.optimize.column_order import ranks_of, with_columns_in_order
+from hydro_core.optimize.columns import ranks_of, with_columns_in_order
 from hydro_core.optimize.compare import ComparedStream, compare
 
 SOURCES = """

@@ -8,17 +8,14 @@ import highspy
 import numpy as np
 import pytest
 
-from hydro_core.catalog.classes import Before, Given, PerItem, Sum
-from hydro_core.catalog.variants import Gives
-from hydro_core.ir.walk import reachable
-from hydro_core.optimize.cost import CostModel
-from hydro_core.optimize.egraph import EGraph
+from hydro_core.catalog.classes import Before, Given, Gives, PerItem, Sum
+from hydro_core.ir.graph import reachable
+from hydro_core.optimize.cost import CostModel, Statistics
+from hydro_core.optimize.egraph import EGraph, ENode, Space
 from hydro_core.optimize.extract import extract, plan_cost
 from hydro_core.optimize.load import load
 from hydro_core.optimize.optimizer import preferred, prepare
-from hydro_core.optimize.shape import Shape, Sort
-from hydro_core.optimize.space import ENode, Space
-from hydro_core.optimize.statistics import Statistics
+from hydro_core.optimize.rule import Shape, Sort
 from tests.support.flows import typed_program
 
 INFINITY = 1e30

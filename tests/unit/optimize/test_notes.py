@@ -3,10 +3,10 @@
 import pytest
 
 from hydro_core.compile import compile_text
-from hydro_core.optimize.notes import Note
+from hydro_core.optimize.cost import InputStatistics, Statistics
+from hydro_core.optimize.growth import Note
 from hydro_core.optimize.optimizer import optimize
 from hydro_core.optimize.report import as_text
-from hydro_core.optimize.statistics import InputStatistics, Statistics
 
 ROWS = 'a = source("k long, v long, d decimal(30,2)"); b = source("k long, w long")\n'
 HISTORIES = ROWS + "p = a -> persist(); q = b -> persist()\n"

@@ -6,8 +6,8 @@ from itertools import permutations
 
 from hydro_core.compile import compile_graph
 from hydro_core.lang.rules.translate import graph_of_rules, read_rules
+from hydro_core.optimize.cost import Statistics
 from hydro_core.optimize.optimizer import optimize
-from hydro_core.optimize.statistics import Statistics
 
 INPUTS = """
 .input orders(o: long, c: long)

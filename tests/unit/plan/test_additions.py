@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydro_core.plan.changes import additions_only
+from hydro_core.plan.streams import additions_only
 from tests.unit.plan.test_planner import planned
 
 JOIN = "p = a -> persist(); q = b -> persist(); p -> [0]j; q -> [1]j; j = join()\n"

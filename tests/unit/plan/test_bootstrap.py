@@ -5,8 +5,7 @@ from __future__ import annotations
 from hydro_core.analysis.infer import infer
 from hydro_core.ir.graph import Endpoint
 from hydro_core.lang.resolve import parse
-from hydro_core.plan.bootstrap import Leaf, WantedTables, bootstrap
-from hydro_core.plan.planner import plan
+from hydro_core.plan.planner import Leaf, WantedTables, bootstrap, plan
 from hydro_core.plan.tick_plan import TickPlan
 
 PROGRAM = """

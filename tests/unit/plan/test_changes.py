@@ -5,10 +5,9 @@ from __future__ import annotations
 from hydro_core.catalog.forms import Form
 from hydro_core.catalog.spec import State
 from hydro_core.compile import compile_text, optimized
-from hydro_core.plan.changes import changes_suffice
-from hydro_core.plan.kinds import Kind
 from hydro_core.plan.planner import plan
-from hydro_core.plan.tick_plan import TickPlan
+from hydro_core.plan.streams import changes_suffice
+from hydro_core.plan.tick_plan import Kind, TickPlan
 
 A = 'a = source("k string, v long")\n'
 TOTALS = A + 'x = a -> persist() -> aggregate(by="k", n=count(), total=sum("v"))\n'

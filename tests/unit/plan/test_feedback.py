@@ -7,10 +7,9 @@ import pytest
 from hydro_core.catalog.forms import Form
 from hydro_core.compile import compile_text
 from hydro_core.optimize.optimizer import optimize
-from hydro_core.plan.feedback import seen_in
-from hydro_core.plan.kinds import Kind
+from hydro_core.plan.cycles import seen_in
 from hydro_core.plan.planner import plan
-from hydro_core.plan.tick_plan import TickPlan
+from hydro_core.plan.tick_plan import Kind, TickPlan
 from hydro_core.types.ddl import parse_ddl
 
 SCHEMAS = {"a": "(string, long)", "b": "(string, long)", "i": "k int, v int", "r": "k int, v long"}

@@ -6,7 +6,7 @@ import pytest
 
 from hydro_core.catalog.classes import PerItem
 from hydro_core.compile import executable
-from hydro_core.plan.new_pairs import NewPairs, new_pairs, not_needed
+from hydro_core.plan.streams import NewPairs, new_pairs, not_needed
 from hydro_core.plan.tick_plan import TickPlan
 
 SOURCES = 'a = source("(long, long)"); b = source("(long, long)"); c = source("(long, long)")\n'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hydro_core.errors import DataError, Diagnostic
-from hydro_core.plan.parts import in_parts, longest_range
+from hydro_core.plan.planner import in_parts, longest_range
 from hydro_core.settings import Settings
 from tests.unit.plan.test_planner import planned
 

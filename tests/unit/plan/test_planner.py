@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from hydro_core.catalog.forms import Form
 from hydro_core.compile import compile_text
-from hydro_core.plan.kinds import Kind
 from hydro_core.plan.planner import plan
-from hydro_core.plan.tick_plan import TickPlan
+from hydro_core.plan.tick_plan import Kind, TickPlan
 from hydro_core.types.ddl import parse_ddl
 
 PAIR = parse_ddl("(string, long)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydro_core.plan.repeated import repeated
+from hydro_core.plan.streams import repeated
 from tests.unit.plan.test_planner import planned
 
 ITEM = "k string, v long, f double, d decimal(5,2), e decimal(20,2)"

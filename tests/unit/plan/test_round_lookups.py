@@ -7,9 +7,8 @@ import pytest
 from hydro_core.compile import best_plan, compile_graph, compile_text, planned
 from hydro_core.lang.rules.translate import graph_of_rules, read_rules
 from hydro_core.plan.cycles import cycles_within_ticks, in_planned_rounds
-from hydro_core.plan.lookups import lookups
+from hydro_core.plan.lookups import lookups, round_lookups
 from hydro_core.plan.planner import plan
-from hydro_core.plan.round_lookups import round_lookups
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.types.ddl import parse_ddl
 

@@ -13,7 +13,7 @@ import pytest
 
 from hydro_core.catalog.registry import CATALOG
 from hydro_core.compile import Compiled, best_plan, compile_text, planned
-from hydro_core.optimize.statistics import InputStatistics, Statistics
+from hydro_core.optimize.cost import InputStatistics, Statistics
 from hydro_core.plan.planner import plan
 from hydro_core.plan.semantic_hash import VERSION, program_hashes
 from hydro_core.types.ddl import parse_ddl

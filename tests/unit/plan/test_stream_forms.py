@@ -9,7 +9,7 @@ import pytest
 
 from hydro_core.cli.main import main
 from hydro_core.compile import best_plan, compile_text, planned
-from hydro_core.plan.stream_forms import stream_forms, written_whole
+from hydro_core.plan.streams import stream_forms, written_whole
 
 ROWS = 'a = source("k long, v long"); b = source("k long, w long")\n'
 SUMS = 'sums = a -> persist() -> aggregate(by="k", s=sum("v"))\n'

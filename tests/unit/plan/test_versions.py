@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hydro_core.compile import compile_text
-from hydro_core.plan.versions import Key, keys_of
+from hydro_core.plan.tick_plan import Key, keys_of
 from hydro_core.types.ddl import parse_ddl
 
 SCHEMAS = {"a": "(string, long)", "r": "k string, v long"}

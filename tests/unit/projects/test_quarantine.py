@@ -18,7 +18,7 @@ from hydro_core.project.flow_asset import FlowAsset, Landing, OnError, Shards, T
 from hydro_core.project.program import program_of
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.ticks.tick import TickInput
-from hydro_core.types.quarantine import WRONG
+from hydro_core.types.item import WRONG
 from hydro_core.types.values import RowItem
 from tests.support.refused import Refused
 

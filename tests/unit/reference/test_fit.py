@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hydro_core.reference.fit import fits
+from hydro_core.reference.bag import fits
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.values import RowItem, Struct, ValueProblem, conform
 

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hydro_core.plan.found_rows import Lookup
 from hydro_core.plan.lookups import Needed
+from hydro_core.plan.stored_rows import Lookup
 from hydro_core.spark.store import cancelled
 from hydro_core.spark.store.cancelled import may_cancel, remaining_of_file, without_cancelled
 from hydro_core.spark.store.delta.actions import DataFile

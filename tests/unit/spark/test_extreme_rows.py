@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from hydro_core.catalog.forms import Form
-from hydro_core.plan.found_rows import ExtremeRows, Lookup
-from hydro_core.plan.kinds import Kind
 from hydro_core.plan.lookups import Needed
+from hydro_core.plan.stored_rows import ExtremeRows, Lookup
+from hydro_core.plan.tick_plan import Kind
 from hydro_core.spark.pipeline.stored_rows import leading_rows
 from hydro_core.spark.store.delta.table import StoredTable
 from hydro_core.spark.store.lookups import extremes, lookup_files

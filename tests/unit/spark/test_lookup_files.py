@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from hydro_core.catalog.forms import Form
-from hydro_core.plan.kinds import Kind
 from hydro_core.plan.lookups import Lookup, Needed
+from hydro_core.plan.tick_plan import Kind
 from hydro_core.spark.store.delta.actions import DataFile
 from hydro_core.spark.store.delta.table import StoredTable
 from hydro_core.spark.store.lookups import lookup_files

@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hydro_core.plan.found_rows import FIRST, LAST, FoundRows, Lookup, LookupBounds, RowsUpToNext
 from hydro_core.plan.lookups import Needed
+from hydro_core.plan.stored_rows import FIRST, LAST, FoundRows, Lookup, LookupBounds, RowsUpToNext
 from hydro_core.spark.store.lookups.agreeing import Met
 from hydro_core.spark.store.lookups.derived import COMPARED, up_to_next
 from hydro_core.types.arrow import to_arrow

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hydro_core.plan.found_rows import FoundRows, Lookup, LookupBounds, RowsBefore, RowsSinceLate
+from hydro_core.plan.stored_rows import FoundRows, Lookup, LookupBounds, RowsBefore, RowsSinceLate
 from hydro_core.spark.store.lookups.agreeing import Agreeing
 from hydro_core.spark.store.lookups.derived import late_items, rows_before
 from hydro_core.spark.store.values import leaf_of

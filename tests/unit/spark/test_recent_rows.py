@@ -10,13 +10,13 @@ import pyarrow as pa
 import pytest
 
 from hydro_core.catalog.forms import Form
-from hydro_core.plan.bound import TimeBound
+from hydro_core.plan.tick_plan import TimeBound
 from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.store.delta.table import StoredTable
 from hydro_core.spark.store.recent_rows import Alive, read_alive, take_out
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.types.ddl import parse_ddl
-from hydro_core.types.moments import since_epoch
+from hydro_core.types.values import since_epoch
 
 DAY = timedelta(days=1)
 START = datetime(2026, 1, 1, tzinfo=UTC)

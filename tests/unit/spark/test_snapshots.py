@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from hydro_core.catalog.forms import Form
-from hydro_core.plan.kinds import Kind
+from hydro_core.plan.tick_plan import Kind
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.snapshots import summed
 from hydro_core.types.arrow import to_arrow

@@ -11,8 +11,8 @@ import pytest
 from hydro_core.cli.main import main
 from hydro_core.compile import compile_text
 from hydro_core.errors import DataError
+from hydro_core.optimize.cost import ROWS, TICKS, InputStatistics, Statistics
 from hydro_core.optimize.optimizer import Optimized, optimize
-from hydro_core.optimize.statistics import ROWS, TICKS, InputStatistics, Statistics
 from hydro_core.spark.pipeline.statistics import deployed_statistics, recorded_statistics
 from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.input_reads import InputRead

@@ -22,8 +22,7 @@ from hydro_core.compile import compile_text
 from hydro_core.errors import HydroError, TransientError
 from hydro_core.machine.faults import faults_as_errors
 from hydro_core.optimize.optimizer import optimize
-from hydro_core.plan.bootstrap import WantedTables, bootstrap
-from hydro_core.plan.planner import plan
+from hydro_core.plan.planner import WantedTables, bootstrap, plan
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.rework import Rework
 from hydro_core.spark.pipeline.start_rework import deployment, rollback

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hydro_core.plan.found_rows import Lookup, LookupSource
 from hydro_core.plan.lookups import Needed
+from hydro_core.plan.stored_rows import Lookup, LookupSource
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.store.lookups.bounds import KeyBounds
 from hydro_core.spark.store.values import (

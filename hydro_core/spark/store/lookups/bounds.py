@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hydro_core.plan.found_rows import FieldPairs, LookupBounds
+from hydro_core.plan.stored_rows import FieldPairs, LookupBounds
 from hydro_core.spark.store.values import (
     Bools,
     Column,

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from hydro_core.functions.call import call_item
 from hydro_core.functions.fn import Fn
-from hydro_core.plan.found_rows import (
+from hydro_core.plan.stored_rows import (
     FIRST,
     LAST,
     ROW,

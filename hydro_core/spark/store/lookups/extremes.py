@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hydro_core.plan.found_rows import ExtremeRows, Lookup
 from hydro_core.plan.lookups import Needed
+from hydro_core.plan.stored_rows import ExtremeRows, Lookup
 from hydro_core.spark.frames.column_names import COUNT, ITEM, TICK
 from hydro_core.spark.store.lookups.agreeing import KnownItems, Met
 from hydro_core.spark.store.snapshots import totals

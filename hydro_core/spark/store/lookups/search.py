@@ -7,7 +7,8 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from hydro_core.plan.found_rows import (
+from hydro_core.plan.lookups import Needed
+from hydro_core.plan.stored_rows import (
     DerivedRows,
     ExtremeRows,
     FoundRows,
@@ -21,7 +22,6 @@ from hydro_core.plan.found_rows import (
     RowsUpToNext,
     derived_rows,
 )
-from hydro_core.plan.lookups import Needed
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.spark.frames.column_names import ITEM
 from hydro_core.spark.store.lookups.agreeing import KnownItems, Met, agreeing_items

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from hydro_core.ir.builder import free_name
+from hydro_core.ir.graph import free_name
 from hydro_core.spark.frames.column_names import quoted
 
 Two = tuple[DataFrame | None, DataFrame | None]

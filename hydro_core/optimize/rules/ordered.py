@@ -1,32 +1,36 @@
-"""What is made of a sorted stream, as what goes by the order of a key's rows itself.
-
-A sort goes through all items in each tick. The first of them, or of each key, are those that `top`
-finds, by the same order and with the same ties; they alone are then sorted. What goes from one item
-of a key to the next looks at the items of the keys that change, if it knows their order.
-"""
+"""Rules about order: sorted streams, `over` without a key."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from hydro_core.catalog.classes import Ordering, Positional
+from hydro_core.analysis.identity import mapped
+from hydro_core.catalog.classes import Ordering, Places, Positional
 from hydro_core.catalog.group import FOLD_KEYED, REDUCE_KEYED, UNIQUE_KEYED
-from hydro_core.catalog.internal import SORTED
-from hydro_core.catalog.order import LIMIT, SCAN_KEYED, SORT, SORT_BY_KEY
-from hydro_core.catalog.ordered import TOP
-from hydro_core.catalog.spec import Args, OpSpec
-from hydro_core.catalog.variants import Places
+from hydro_core.catalog.internal import RUNNING_OVER, SORTED
+from hydro_core.catalog.itemwise import SELECT, WITH_COLUMNS
+from hydro_core.catalog.ordered import LIMIT, OVER, SCAN_KEYED, SORT, SORT_BY_KEY, TOP, with_tails
+from hydro_core.catalog.spec import Args, OpSpec, functions_of
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of
-from hydro_core.functions.tree import Param
+from hydro_core.functions.tree import Const, Param
 from hydro_core.functions.views import ITEM
 from hydro_core.ir.graph import Node
+from hydro_core.optimize.columns import columns_of
 from hydro_core.optimize.load import Loaded
-from hydro_core.optimize.rule import Line
+from hydro_core.optimize.rule import GLOBAL, SINGLE, Line, lines
 from hydro_core.optimize.rules.aggregates import Found
-from hydro_core.optimize.shape import GLOBAL, SINGLE
-from hydro_core.types.item import ItemType, Row
+from hydro_core.types.item import LONG, Field, ItemType, Row
+
+# What is made of a sorted stream, as what goes by the order of a key's rows itself.
+#
+# A sort goes through all items in each tick. The first of them, or of each key, are those that
+# `top` finds, by the same order and with the same ties; they alone are then sorted. What goes
+# from one item of a key to the next looks at the items of the keys that change, if it knows their
+# order.
+
 
 _ORDERED = ((SORT.name, "", "(itself ?g)"), (SORT_BY_KEY.name, " ?g", ""))
 """What gives an order: the shape's name, its arguments, and what is known of these."""
@@ -126,3 +130,43 @@ def _order(sort: Node, item: ItemType) -> tuple[str, ...] | Fn:
     if isinstance(item, Row) and item.names:
         return item.names
     return replace(function_of(Param(ITEM), (ITEM,)), over=(item,))
+
+
+# `over` without a key, as that of one key: all rows have the same.
+#
+# A history of one key goes on from its last rows as that of many does. The key is a column that
+# is 0 in each row, so that whoever looks up rows by keys finds these.
+
+
+ONE_KEY = lines(f"""
+over-global-running: ({OVER.name}{GLOBAL} ?f (persist ?b))
+    => ({SELECT.name} ?h ({RUNNING_OVER.name} ?g ({WITH_COLUMNS.name} ?c ?b)))
+    when (one_key ?f ?c ?g ?h)
+    rows without a key have the same one
+""")
+INTRODUCED_FOR_ONE_KEY: tuple[tuple[OpSpec, dict[str, object]], ...] = ((WITH_COLUMNS, {}),)
+
+
+def of_one_key(args: Args, item: ItemType, output: ItemType) -> Sequence[Args] | None:
+    """The arguments of what gives all rows a key, of `over` by it, and of what leaves it out.
+
+    None where `over` has a key, looks at more than the rows before, or at whole rows.
+    """
+    if args["by"] is not None or not isinstance(item, Row) or not isinstance(output, Row):
+        return None
+    if any(columns_of(fn) is None for fn in functions_of(args)):
+        return None
+    name = next(n for n in ("one", *(f"one_{i}" for i in range(99))) if n not in output.names)
+    key = replace(function_of(Const(0), (ITEM,)), over=(item,))
+    wider = Row((*item.fields, Field(name, LONG)))
+
+    def over_wider(fn: Fn) -> Fn:
+        return replace(fn, over=(wider,))
+
+    given: list[tuple[str, Any]] = [(n, mapped(v, over_wider)) for n, v in args.entries]
+    keyed = Args(tuple(given)).with_(by=(name,))
+    found = with_tails(keyed, wider, OVER.result(keyed, (wider,)))
+    if found is None:
+        return None
+    shown = Args((("columns", output.names), ("computed", ())))
+    return args, Args((("computed", ((name, key),)),)), found[0], shown
