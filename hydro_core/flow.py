@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from hydro_core.analysis.partition.partitioning import Partitioning
     from hydro_core.analysis.slices import SliceAnswer
     from hydro_core.engines import Engine
-    from hydro_core.printing.notebook import TickOutputs
     from hydro_core.printing.programs import BestPlan, Checked
+    from hydro_core.printing.tables import TickOutputs
 
 Schemas = Mapping[str, Schema]
 
@@ -86,7 +86,7 @@ class Flow(FlowBuilder):
         shards, with `on` (the fields by which inputs are routed) and `replicate` (inputs that every
         shard gets whole).
         """
-        from hydro_core.printing.notebook import TickOutputs
+        from hydro_core.printing.tables import TickOutputs
         from hydro_core.running import run_flow
 
         found = run_flow(self._warned(), _types(schemas), ticks, engine=engine, **options)

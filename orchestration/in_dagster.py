@@ -9,11 +9,10 @@ import dagster as dg
 from pydantic import Field
 
 from .cli.init import put_project
-from .code_location.as_loaded import begin_to_load
+from .code_location.asset_specs import begin_to_load
 from .code_location.factory import project_definitions
 from .project import project
-from .project.known_settings import FileSettings
-from .project.settings_file import settings_of_tables
+from .project.settings_file import FileSettings, settings_of_tables
 from .runner.runner import TickRunner
 
 

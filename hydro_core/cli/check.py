@@ -48,9 +48,9 @@ def _refuse_misuse(arguments: Asked) -> None:
 
 def check_project(style: str) -> int:
     """Prints a line for each flow of the project at hand; gives 1 if one of them is wrong."""
+    from hydro_core.project.check import columns_wrong
     from hydro_core.project.discover import DiscoveredFlows, found_in, no_flows, project_root
     from hydro_core.project.program import unread
-    from hydro_core.project.reads import columns_wrong
 
     root = project_root(os.environ)
     found = DiscoveredFlows() if root is None else found_in(root)
@@ -91,8 +91,7 @@ def check_project(style: str) -> int:
 
 def _program(flow: FlowAsset) -> Compiled:
     from hydro_core.compile import best_plan, planned
-    from hydro_core.project.output_forms import refuse_not_growing
-    from hydro_core.project.program import program_of
+    from hydro_core.project.program import program_of, refuse_not_growing
 
     program = program_of(flow, served=flow.inputs)
     if any(output.as_ == "append" for output in flow.tables.values()):

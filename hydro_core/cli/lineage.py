@@ -10,7 +10,7 @@ from hydro_core.cli import output
 from hydro_core.cli.command import Asked
 from hydro_core.cli.program_arguments import graph_of, schemas_of
 from hydro_core.compile import compile_graph
-from hydro_core.printing.table import table
+from hydro_core.printing.tables import table
 
 
 def command(arguments: Asked) -> int:

@@ -20,7 +20,7 @@ from hydro_core.lang.source import RULES
 from hydro_core.optimize.growth import Note
 from hydro_core.optimize.report import expressions
 from hydro_core.printing.programs import BestPlan, shown_plan
-from hydro_core.validation.plans import validate_randomly
+from hydro_core.validation.random_ticks import validate_randomly
 
 
 def command(arguments: Asked) -> int:

@@ -16,7 +16,7 @@ from hydro_core.optimize.cost import Statistics
 from hydro_core.optimize.optimizer import Optimized
 from hydro_core.plan.planner import plan
 from hydro_core.plan.streams import StreamForm, repeated, stream_forms, written_whole
-from hydro_core.printing.table import table
+from hydro_core.printing.tables import table
 from hydro_core.types.ddl import to_ddl
 from hydro_core.types.item import StreamType
 

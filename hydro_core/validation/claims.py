@@ -21,9 +21,13 @@ from hydro_core.program_change.difference import NEW, NEW_PLAN, OLD, OLD_PLAN, D
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.item import ItemType, Order, Row
 from hydro_core.types.values import RowItem
-from hydro_core.validation.plans import outputs_before_failure
-from hydro_core.validation.random_ticks import TickInputs, constants_of, random_batches
-from hydro_core.validation.same_items import same_items
+from hydro_core.validation.random_ticks import (
+    TickInputs,
+    constants_of,
+    outputs_before_failure,
+    random_batches,
+    same_items,
+)
 
 RUNS = 20
 SECONDS = 2.0

@@ -1,13 +1,11 @@
-"""Random ticks of a program.
-
-Random items follow the inputs' types and take constants that stand in the program's functions, so
-that filters let some of them through; few different values, so that keys meet.
-"""
+"""Random ticks for programs, and plans compared with their programs on them."""
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal as DecimalValue
 from itertools import pairwise
@@ -15,11 +13,14 @@ from random import Random
 from typing import Any, TypeVar
 
 from hydro_core.compile import Compiled
+from hydro_core.errors import DataError
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.tree import Const
-from hydro_core.ticks.tick import TickInput
-from hydro_core.types.item import Array, Decimal, ItemType, Row, Scalar, Tuple, is_integer
-from hydro_core.types.values import RowItem, Struct, ValueProblem, conform
+from hydro_core.reference.interpreter import run_ticks
+from hydro_core.settings import Settings
+from hydro_core.ticks.tick import Outputs, TickInput
+from hydro_core.types.item import Array, Decimal, ItemType, Order, Row, Scalar, Tuple, is_integer
+from hydro_core.types.values import RowItem, Struct, ValueProblem, canonical, conform, sort_key
 
 InputKey = TypeVar("InputKey")
 TickInputs = Sequence[TickInput]
@@ -122,3 +123,100 @@ def _in(value: Any) -> Iterator[Any]:
     elif is_dataclass(value):
         for part in fields(value):
             yield from _in(getattr(value, part.name))
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """A tick at which plan and program differ, with all ticks up to it."""
+
+    ticks: TickInputs
+    output: str
+    tick: int
+    program: Sequence[Any]
+    plan: Sequence[Any]
+
+    def __str__(self) -> str:
+        batches = [dict(t.batches) for t in self.ticks]
+        return (
+            f"the plan gives {list(self.plan)} as {self.output} in tick {self.tick}, the program"
+            f" {list(self.program)}; the ticks are {batches}"
+        )
+
+
+def validate(plan: Compiled, program: Compiled, ticks: TickInputs) -> Mismatch | None:
+    """Where the plan differs from the program on these ticks; None where it does not.
+
+    Where the program fails, the plan only has to agree up to there.
+    """
+    wanted, _ = outputs_before_failure(program, ticks)
+    got, _ = outputs_before_failure(plan, ticks[: len(wanted)])
+    failed: Outputs = {name: ["(the plan failed)"] for name in program.typed.outputs}
+    got += [failed] * (len(wanted) - len(got))
+    found = first_difference(program, wanted, got)
+    if found is None:
+        return None
+    tick, name = found
+    return Mismatch(ticks[: tick + 1], name, tick, wanted[tick][name], got[tick][name])
+
+
+def first_difference(
+    program: Compiled, wanted: Sequence[Outputs], got: Sequence[Outputs]
+) -> tuple[int, str] | None:
+    """The first tick at which two runs differ, as far as both go, and in which output."""
+    for tick, (expected, given) in enumerate(zip(wanted, got, strict=False)):
+        for name, items in expected.items():
+            ordered = program.typed.outputs[name].order is Order.TOTAL
+            if not same_items(items, given[name], ordered):
+                return tick, name
+    return None
+
+
+def validate_randomly(
+    plan: Compiled, program: Compiled, runs: int, seed: int = 0
+) -> Mismatch | None:
+    """The first mismatch in so many random runs."""
+    for number in range(runs):
+        ticks = random_ticks(program, Random(f"{seed}/{number}"))  # noqa: S311 - nothing is secret
+        found = validate(plan, program, ticks)
+        if found is not None:
+            return found
+    return None
+
+
+def outputs_before_failure(
+    compiled: Compiled, ticks: TickInputs, settings: Settings | None = None
+) -> tuple[list[Outputs], DataError | None]:
+    """The outputs of the ticks before the first that fails, and how it does."""
+    found: list[Outputs] = []
+    try:
+        for tick in run_ticks(compiled.typed, compiled.strata, ticks, settings):
+            found.append(tick)  # noqa: PERF402 - what came before a failure is kept
+    except DataError as error:
+        return found, error
+    return found, None
+
+
+def same_items(a: Sequence[Any], b: Sequence[Any], ordered: bool) -> bool:
+    """Whether these are the same items, each as often, and in the same order if `ordered`."""
+    left, right = list(map(canonical, a)), list(map(canonical, b))
+    if left == right or (not ordered and Counter(left) == Counter(right)):
+        return True
+    if len(a) != len(b):
+        return False
+    if not ordered:
+        a, b = sorted(a, key=sort_key), sorted(b, key=sort_key)
+    return all(map(_alike, a, b))
+
+
+def _alike(x: Any, y: Any) -> bool:
+    """Whether two values differ in the last bits of floating-point numbers at most.
+
+    Sums of these depend on the order of the additions, which is the plan's.
+    """
+    if isinstance(x, float) and isinstance(y, float):
+        return math.isclose(x, y, rel_tol=1e-12, abs_tol=1e-12)
+    if isinstance(x, dict) and isinstance(y, dict):
+        return x.keys() == y.keys() and all(_alike(x[name], y[name]) for name in x)
+    if isinstance(x, (list, tuple)) and isinstance(y, (list, tuple)):
+        return len(x) == len(y) and all(map(_alike, x, y))
+    return bool(canonical(x) == canonical(y))

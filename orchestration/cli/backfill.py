@@ -1,27 +1,52 @@
-"""`hydrotick backfill` runs the open ticks of a flow, `hydrotick correct` committed ones again."""
+"""`hydrotick backfill`, `correct` and `demo`: ticks as Dagster runs in this process.
+
+Each tick is a run of the flow's job for one partition, recorded in the project's instance, so the
+UI shows it like any other. Spark starts once, with the first tick.
+
+Somebody sits in front of it. So Ctrl-C is recorded as what it is, a run that somebody terminated,
+and not as a failure, which would be tried again by the flow's sensor.
+"""
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from datetime import date
+from pathlib import Path
 from typing import TextIO
 
-from hydro_core.cli.command import Asked
-from hydro_core.errors import DataError
-from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.ticks.calendar import span
+import dagster as dg
+from dagster._core.definitions.job_base import InMemoryJob
+from dagster._core.execution.api import execute_run_iterator
+from dagster._core.utils import make_new_run_id
+from dagster._utils.interrupts import check_captured_interrupt
+from dagster_shared.error import SerializableErrorInfo
 
+from hydro_core.cli import output
+from hydro_core.cli.command import Asked, MisuseError
+from hydro_core.errors import DataError, shown_file
+from hydro_core.machine.processes import this_process
+from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.ticks.calendar import TickWindow, span
+
+from ..code_location.factory import project_definitions
+from ..code_location.records import end_orphans, refuse_lost_pipeline, unrecorded
 from ..flows.readiness import Ready
+from ..instance.opening import open_instance
+from ..instance.run_tags import CORRECT, CORRECT_TAG, PARTITION, process_tag, range_tags
+from ..project import project
 from ..project.console import Console, asked_flow, telling_computed
 from ..project.logs import are_json, log
 from ..quality.changed import CorrectionResult
 from ..runner.correction import CorrectionPlan, correction_due, planned
+from ..runner.report import TickReport
 from ..runner.runner import TickRunner
 from ..worker.client import worker_answers
-from .ticking import correct_ticks, run_ticks
 
 
 def backfill(options: Asked) -> int:
@@ -248,3 +273,277 @@ def _clock(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+_QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+_INTERRUPTS = ("DagsterExecutionInterruptedError", "KeyboardInterrupt")
+_SAYS = "Somebody interrupted it where it was started (Ctrl-C)."
+
+
+@dataclass(frozen=True, slots=True)
+class RunHere:
+    """A run that has ended: whether all of it succeeded, and what the first failed step raised,
+    from the outermost error to its cause.
+    """
+
+    success: bool
+    errors: Sequence[SerializableErrorInfo]
+
+    @property
+    def reason(self) -> str:
+        """Why it failed: the innermost cause."""
+        return self.errors[-1].to_string() if self.errors else "the run failed"
+
+
+def run_here(
+    job: dg.JobDefinition,
+    instance: dg.DagsterInstance,
+    keys: tuple[str, str],
+    more: Mapping[str, str] | None = None,
+) -> RunHere:
+    """Executes a job for the ticks from one key to another, as one run of this process.
+
+    Args:
+        instance: where the run is recorded.
+        keys: those of the first and the last tick.
+        more: tags of the run beside those that it needs.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C came; the run is recorded as terminated, unless it was done by
+            then.
+    """
+    ticks = {PARTITION: keys[0]} if keys[0] == keys[1] else range_tags(*keys)
+    number = make_new_run_id()
+    tags = {**job.run_tags, **process_tag(number, this_process()), **ticks, **(more or {})}
+    run = instance.create_run_for_job(job, run_id=number, run_config=_QUIET, tags=tags)
+    interrupted = False
+    errors: list[SerializableErrorInfo] = []
+    try:
+        for event in execute_run_iterator(InMemoryJob(job), run, instance):
+            # Dagster asks how the run stands before it says how it has ended.
+            if not errors:
+                errors = list(_errors(event))
+                if any(error.cls_name in _INTERRUPTS for error in errors):
+                    interrupted = True
+                    instance.report_run_canceling(run, _SAYS)
+            # What comes between two steps is noted by Dagster, and forgotten with the run.
+            interrupted |= check_captured_interrupt()
+    except KeyboardInterrupt:
+        if not _ended(instance, run).is_finished:
+            instance.report_run_canceled(run, _SAYS)
+        raise
+    if interrupted:
+        raise KeyboardInterrupt
+    return RunHere(_ended(instance, run).is_success, errors)
+
+
+def _ended(instance: dg.DagsterInstance, run: dg.DagsterRun) -> dg.DagsterRun:
+    return instance.get_run_by_id(run.run_id) or run
+
+
+def _errors(event: dg.DagsterEvent) -> Iterator[SerializableErrorInfo]:
+    """What a failed step raised, and then its causes."""
+    error = event.step_failure_data.error if event.is_step_failure else None
+    while error is not None:
+        yield error
+        error = error.cause
+
+
+@dataclass(frozen=True, slots=True)
+class TickDone:
+    """Ticks that one run committed: the first and the last, the report of the last, and seconds."""
+
+    first: TickWindow
+    window: TickWindow
+    report: TickReport
+    seconds: float
+
+
+def run_ticks(
+    flow: FlowAsset,
+    runner: TickRunner,
+    last: int,
+    started: Callable[[TickWindow], None],
+    *,
+    together: int = 1,
+) -> Iterator[TickDone]:
+    """Runs the ticks after the last committed one up to `last`, and gives each when it is done.
+
+    `started` is called with each tick before it runs; `together` says how many make one run. Before
+    the first, what a killed process left behind in Dagster's records is put right.
+
+    Raises:
+        DataError: a tick failed; the ticks before it are committed, it is not.
+    """
+    calendar = flow.ticks.calendar
+    with _job_of(flow, runner) as (job, instance):
+        for tick in range(runner.next_tick(flow), last + 1, together):
+            first, window = calendar.window(tick), calendar.window(min(tick + together - 1, last))
+            started(first)
+            begin = time.monotonic()
+            result = run_here(job, instance, (first.key, window.key))
+            report = runner.last_report(flow)
+            if not result.success or report is None or not report.committed:
+                raise _failed(flow, first, report, result)
+            yield TickDone(first, window, report, time.monotonic() - begin)
+
+
+def correct_ticks(flow: FlowAsset, runner: TickRunner, planned: CorrectionPlan) -> CorrectionResult:
+    """Computes committed ticks again in one run, and says what that has done.
+
+    Raises:
+        DataError: one of them failed; everything is as it was.
+    """
+    with _job_of(flow, runner) as (job, instance):
+        keys = planned.asked.key, planned.last.key
+        result = run_here(job, instance, keys, {CORRECT_TAG: CORRECT})
+        report = runner.last_report(flow)
+        if not result.success or report is None or report.corrected is None:
+            raise _failed(flow, planned.asked, report, result)
+        return report.corrected
+
+
+def record_deployed(flow: FlowAsset, runner: TickRunner) -> None:
+    """Records the ticks that another deployment has restated, and what else is not recorded yet."""
+    with open_instance(runner.project.dagster_home) as instance:
+        record_committed(flow, runner, instance)
+
+
+@contextmanager
+def _job_of(
+    flow: FlowAsset, runner: TickRunner
+) -> Iterator[tuple[dg.JobDefinition, dg.DagsterInstance]]:
+    """The flow's job and the instance that records it, with what was left behind put right."""
+    with open_instance(runner.project.dagster_home) as instance:
+        end_orphans(instance, flow)
+        refuse_lost_pipeline(instance, flow, runner)
+        # What is wrong with a program is said by it, and not by Dagster.
+        runner.deployments.prepared(flow)
+        job = project_definitions([flow], runner).resolve_job_def(f"{flow.name}_job")
+        record_committed(flow, runner, instance)
+        yield job, instance
+
+
+def record_committed(
+    flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance
+) -> list[tuple[TickWindow, TickWindow]]:
+    """Ticks that were committed, but not recorded before the process ended, are recorded now.
+
+    Gives them, as ranges. It takes one run, which computes nothing.
+    """
+    missing = unrecorded(flow, runner, instance)
+    if missing:
+        job = project_definitions([flow], runner).resolve_job_def(f"{flow.name}_job")
+        first, last = missing[0]
+        run_here(job, instance, (first.key, last.key))
+    left = unrecorded(flow, runner, instance) if missing else []
+    return [ticks for ticks in missing if ticks not in left]
+
+
+def _failed(
+    flow: FlowAsset, first: TickWindow, report: TickReport | None, result: RunHere
+) -> Exception:
+    name = f"tick {(report.window if report else first).key} of `{flow.name}`"
+    if report is None or report.committed:
+        return RuntimeError(f"{name} failed: {result.reason}")
+    return DataError.of(
+        "runtime",
+        f"{name} failed: {report.problem}",
+        help=report.cure
+        or "mend its cause and run it again; the ticks before it are committed and stay",
+    )
+
+
+_FLOW = "flights"
+_DAYS = 7
+_SHOWN = 8
+_LINE = "  {:<12}{:>11}{:>12}{:>17}{:>8}{:>9}"
+
+
+def demo(options: Asked) -> int:
+    days = options.days
+    found = project.current()
+    flow = next((flow for flow in found.flows if flow.name == _FLOW and flow.land), None)
+    if flow is None or flow.land is None:
+        raise DataError.of(
+            "config",
+            f"the demo is that of hydrotick's repository: this project has no flow `{_FLOW}`",
+            help="run it there; `hydrotick init DIR` makes a project that runs",
+        )
+    calendar = flow.ticks.calendar
+    if not 1 <= days <= (calendar.count or days):
+        raise MisuseError(f"--days takes 1 to 365, not {days}")
+    runner = TickRunner(found.settings)
+    _say("Departures from New York in 2013: every day is a tick, and a Dagster run.\n")
+    _say(f"Landing the data below {_shown(runner.project.landing)} … ", end="")
+    flow.land(runner.project.landing)
+    _say("336,776 flights, hourly weather, planes, airlines, airports.")
+    _run(runner, flow, days)
+    _results(runner, flow)
+    _farewell(runner, flow)
+    return 0
+
+
+def _run(runner: TickRunner, flow: FlowAsset, days: int) -> None:
+    done = runner.next_tick(flow)
+    if done:
+        _say(f"{done} day(s) are committed from before.")
+    if done >= days:
+        return
+    runner.warm_up()
+    _say("Starting Dagster and Spark; the first day waits for both.\n")
+
+    _say(_LINE.format("day", "departures", "new routes", "back in service", "checks", "time"))
+    for tick in run_ticks(flow, runner, days - 1, _started):
+        rows = {name: f"{count:,}" for name, count in tick.report.rows.items()}
+        counts = [rows[name] for name in ("departures", "new_routes", "back_in_service")]
+        held = f"{sum(verdict.passed for _, verdict in tick.report.verdicts)} ok"
+        line = _LINE.format(tick.window.key, *counts, held, f"{tick.seconds:.1f} s")
+        _say(("\r" if sys.stdout.isatty() else "") + line)
+
+
+def _started(window: TickWindow) -> None:
+    if sys.stdout.isatty():
+        _say(f"  {window.key:<12}…", end="")
+
+
+def _results(runner: TickRunner, flow: FlowAsset) -> None:
+    pipeline = runner.pipeline(flow)
+    statistics = pipeline.output("delay_statistics", every=True).to_pandas()
+    last = date.fromisoformat(flow.ticks.calendar.window(runner.next_tick(flow) - 1).key)
+    latest = statistics.sort_values("tick").groupby(["carrier", "origin"]).tail(1)
+    busy = latest[latest["flights"] >= latest["flights"].median()].copy()
+    busy["late share"] = busy["late"] / busy["flights"]
+    worst = busy.sort_values("late share", ascending=False).head(_SHOWN)
+    _say(
+        f"\nWho keeps New York waiting, from January 1 to {last:%B} {last.day}: the busier half of"
+    )
+    _say("carriers and airports, by their share of departures more than 15 minutes late.\n")
+    _say(f"  {'carrier':<9}{'from':<6}{'flights':>8}{'late':>7}{'share':>8}{'longest delay':>16}")
+    for row in worst.to_dict("records"):
+        hours, minutes = divmod(int(row["longest_delay"]), 60)
+        _say(
+            f"  {row['carrier']:<9}{row['origin']:<6}{row['flights']:>8,}{row['late']:>7,}"
+            f"{row['late share']:>8.0%}{f'{hours} h {minutes:02} min':>16}"
+        )
+
+
+def _farewell(runner: TickRunner, flow: FlowAsset) -> None:
+    directory = runner.directory(flow)
+    _say(f"\nThe tables are Delta tables below {_shown(directory)}:")
+    pipeline = runner.pipeline(flow)
+    _say(f"  outputs/   {', '.join(pipeline.output_tables)}")
+    _say(f"  state/     what ticks remember: {', '.join(pipeline.state_tables)}")
+    _say("  _ledger/   a row for every committed tick")
+    command = Path(sys.executable).parent / "hydrotick"
+    _say(f"\nMore days:                  {shown_file(command)} demo --days 31")
+    _say(f"Lineage, runs and checks:   {shown_file(command)} dev")
+
+
+def _shown(path: DataPlace) -> str:
+    """A directory as a person writes it."""
+    return f"{path if isinstance(path, Remote) else shown_file(path)}/"
+
+
+def _say(text: str, end: str = "\n") -> None:
+    output.write(text + end)

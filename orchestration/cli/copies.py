@@ -38,8 +38,8 @@ from ..project.console import Console, flow_named
 from ..project.logs import open_logs
 from ..project.project import Project
 from ..runner.runner import TickRunner
+from .backfill import record_committed
 from .maintenance import counted
-from .ticking import record_committed
 
 NOTE = "copy.json"
 _DONE, _UNCHANGED, _CHANGES = 0, 1, 3

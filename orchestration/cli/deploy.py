@@ -118,7 +118,7 @@ def _done(
 ) -> tuple[Commit, float]:
     """Has another deployment serve; gives the commit that did it, and the seconds that it took."""
     # Imported here: `plan` does without the second that Dagster takes.
-    from .ticking import record_deployed
+    from .backfill import record_deployed
 
     began = time.monotonic()
     progress = telling_computed(console.say, runner.next_tick(flow))

@@ -30,8 +30,7 @@ from hydro_core.machine.processes import host_of
 from ..code_location.next_run import in_words
 from ..code_location.records import end_orphans
 from ..instance import SHIPPED_BESIDE, dev_lock, has_own_settings, prepare_instance
-from ..instance.event_log import KEPT_DAYS, forget_old_logs
-from ..instance.opening import open_instance
+from ..instance.opening import KEPT_DAYS, forget_old_logs, open_instance
 from ..instance.run_tags import process_of
 from ..project import project
 from ..project.logs import are_json, log, open_logs
@@ -39,7 +38,7 @@ from ..project.project import Project
 from ..project.settings import environment_of
 from ..runner.runner import TickRunner
 from ..worker.client import worker_answers
-from .ticking import record_committed
+from .backfill import record_committed
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SECONDS_TO_END = 40

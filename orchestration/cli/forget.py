@@ -21,7 +21,7 @@ from ..runner.forgetting import forget as forget_rows
 from ..runner.forgetting import refuse_files
 from ..runner.runner import TickRunner
 from ..runner.to_forget import ToForget, WhoseRows, to_forget
-from .ticking import record_deployed
+from .backfill import record_deployed
 
 _NOTHING, _REFUSED, _THERE = 0, 1, 3
 _NAMED = 5

@@ -18,8 +18,8 @@ from hydro_core.storage.settings import StorageSettings
 from ..instance import SETTINGS as INSTANCE_SETTINGS
 from ..instance import prepare_instance
 from ..project.console import Console, asked_flow
-from ..project.known_settings import wrong_place
 from ..project.settings import leading_elsewhere
+from ..project.settings_file import wrong_place
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _TEMPLATE = "hydrotick.template"

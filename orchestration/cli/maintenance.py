@@ -40,7 +40,7 @@ def verified(asked: Iterable[FlowAsset], flows: Flows, console: Console) -> bool
     """Says of each flow whether its tables are whole; gives whether all are."""
     from hydro_core.spark.pipeline.verify import verify
 
-    from ..quality.facts import measure
+    from ..quality.judge import measure
 
     found = {flow.name: verify(flows.directory(flow), measure) for flow in asked}
     lines = []

@@ -1,18 +1,25 @@
-"""`hydrotick status`: how far every flow is, what runs, what failed last, and what comes next."""
+"""`hydrotick status` and `accept`: committed ticks, late rows, failures, the next tick of flows."""
 
 from __future__ import annotations
 
 import json
+import os
+import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cache
+from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote
+
+import yaml
 
 from hydro_core.cli import output
 from hydro_core.cli.command import Asked
-from hydro_core.errors import DataError, ProgramError, shown_file
+from hydro_core.errors import DataError, HydroError, ProgramError, shown_file
 from hydro_core.machine.processes import has_ended
 from hydro_core.project.discover import Broken, no_flows
 from hydro_core.project.flow_asset import FlowAsset
@@ -20,22 +27,31 @@ from hydro_core.spark.functions.reruns import CURE
 from hydro_core.ticks.calendar import span
 from hydro_core.types.item import QUARANTINE
 
+from ..code_location.asset_paths import last_path
 from ..code_location.next_run import next_run
 from ..flows.flows import Flows, Quarantined, quarantined
-from ..flows.late_arrivals import LateEvents, kept_events
-from ..instance.run_tags import IN_FLIGHT, keys_of, process_of
+from ..flows.landed_past import look, missing
+from ..flows.late_arrivals import (
+    UNCHANGED,
+    ChangedTicks,
+    LateArrivals,
+    LateEvents,
+    kept_events,
+    noticed,
+)
+from ..instance import SETTINGS
+from ..instance.run_tags import FLOW_TAG, IN_FLIGHT, UNDONE, keys_of, process_of
 from ..project import project
-from ..project.console import Console, flow_named
+from ..project.console import Console, asked_flow, flow_named
 from ..project.programs import started_empty
 from ..project.serving import Undeployed
-from .glance import say_nothing_more
-from .late_status import LateRows, late_lines, late_rows
 from .maintenance import verified
 
 if TYPE_CHECKING:
     import dagster as dg
 
-    from ..code_location.failures import FailedRun
+    from ..code_location.sensors import FailedRun
+
 
 # Dagster is loaded where its records have something to say, and not before: it takes seconds.
 
@@ -208,8 +224,8 @@ def _recorded(
     flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance
 ) -> tuple[tuple[RunInFlight, ...], FailedRun | None]:
     """The runs at work on a flow, and why the last try of its next tick failed, if it did."""
-    from ..code_location.failures import failed_run
     from ..code_location.records import attempts_at, runs_of
+    from ..code_location.sensors import failed_run
 
     running = tuple(_running(record) for record in runs_of(flow, instance, IN_FLIGHT))
     tries = attempts_at(flow, flows, instance, flows.next_tick(flow))
@@ -319,3 +335,196 @@ def _duration(seconds: int) -> str:
         return "–"
     unit, size = next((unit for unit in _UNITS if seconds >= unit[1] * unit[2]), ("min", 60, 0))[:2]
     return f"{max(1, seconds // size)} {unit}"
+
+
+_THEN = {
+    "next": "they arrive with the next tick",
+    "correct": "the next tick corrects these ticks first",
+    "refuse": "the next tick fails until that is decided",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LateRows:
+    """How late an input is: `rows` that wait, by the keys of their `ticks`, ticks that have
+    `changed`, what happens `then`, and what `arrived` late with the last commit.
+    """
+
+    rows: int
+    ticks: Mapping[str, int]
+    changed: tuple[ChangedTicks, ...]
+    arrived: Mapping[str, int]
+    then: str
+
+
+def late_rows(flow: FlowAsset, flows: Flows) -> dict[str, LateRows]:
+    """By input what is late or changed now, and what arrived late with the last commit."""
+    now, undecided = dict[str, LateArrivals](), dict[str, LateArrivals]()
+    try:
+        if flows.next_tick(flow):
+            reading = look(flows, flow, to_tell=True)
+            now = missing(flow, reading)
+            undecided = missing(flow, reading, undecided=True)
+    except (DataError, ProgramError):
+        # What is wrong with a landing, or a program, is told by what runs next.
+        pass
+    reads = flows.deployments.ledger(flow).last_reads()
+    last = {read.name: noticed(flow.ticks.calendar, read.late, ()).late for read in reads}
+    return {
+        name: LateRows(
+            one.rows,
+            one.late,
+            one.changed,
+            last.get(name, {}),
+            _THEN[landing.late if name in undecided else "next"],
+        )
+        for name, landing in flow.inputs.items()
+        for one in [now.get(name, UNCHANGED)]
+        if name in now or last.get(name)
+    }
+
+
+def late_lines(flow: str, found: Mapping[str, LateRows]) -> Iterator[str]:
+    for name, late in found.items():
+        waits = LateArrivals(late.ticks, late.changed)
+        if waits.late:
+            yield f"late:    `{name}`: {waits.says_late} landed; {late.then}"
+        if late.arrived:
+            arrived = LateArrivals(late.arrived).says_late
+            yield f"late:    `{name}`: {arrived} arrived with the last commit"
+        if waits.changed:
+            yield f"changed: `{name}`: {waits.says_changed} since they were committed;"
+            yield f"         to compute them again: hydrotick correct {flow} --from {waits.first}"
+
+
+def accept(options: Asked) -> int:
+    flow, settings = asked_flow(options)
+    from ..runner.correction import accept as accept_late
+    from ..runner.runner import TickRunner
+
+    runner = TickRunner(settings)
+    console = Console(options)
+    reading = look(runner, flow)
+    found = missing(flow, reading, undecided=True)
+    for name, one in found.items():
+        if one.late:
+            console.say(f"{name}: {one.says_late} landed late; they arrive with the next tick")
+        if one.changed:
+            console.say(f"{name}: changed {one.says_changed}; this stays as it was read")
+    if not found:
+        console.say(f"{flow.name}: there is nothing to decide")
+    elif not console.agreed("Nothing was accepted."):
+        return 1
+    else:
+        accept_late(runner, flow, reading)
+        console.say(f"{flow.name}: accepted")
+    console.give({"flow": flow.name, "accepted": {n: asdict(one) for n, one in found.items()}})
+    return 0
+
+
+_STORAGE = ("storage", "run_storage", "event_log_storage", "local_artifact_storage")
+"""The settings of an instance that say where its records are."""
+_RUNS, _EVENTS = "history/runs.db", "event_log.db"
+_SECONDS = 2
+
+
+def say_nothing_more(flow: FlowAsset, flows: Flows) -> bool:
+    """Whether Dagster's records surely have nothing of the flow that its ledger does not say."""
+    home, done = flows.project.dagster_home, flows.next_tick(flow)
+    if not home.exists():
+        return not done
+    try:
+        if not _is_stored_as_shipped(home):
+            return False
+        if not (home / _RUNS).exists():
+            return not done
+        with _opened(home / _RUNS) as runs, _opened(home / _EVENTS) as events:
+            if _has_runs(runs, flow, flows, done):
+                return False
+            if done:
+                return _has_all_ticks(events, flow, flows, done)
+            # Records of the flow's assets are of what is landed or was once computed.
+            keys = events.execute("SELECT asset_key FROM asset_keys").fetchall()
+            return all(json.loads(key)[0] != flow.name for (key,) in keys)
+    except (OSError, HydroError, sqlite3.Error, yaml.YAMLError, _UnknownFormError):
+        return False
+
+
+class _UnknownFormError(Exception):
+    """Records have another form than those of this release of Dagster, or are being written."""
+
+
+def _is_stored_as_shipped(home: Path) -> bool:
+    texts = [
+        (home / SETTINGS).read_text(encoding="utf-8"),
+        (files("hydrotick.instance") / SETTINGS).read_text(encoding="utf-8"),
+    ]
+    if texts[0] == texts[1]:
+        return True
+    used, shipped = (yaml.safe_load(text) or {} for text in texts)
+    return all(used.get(name) == shipped.get(name) for name in _STORAGE)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+    uri = f"file:{quote(str(path.absolute()))}?mode=ro"
+    if not os.access(path.parent, os.W_OK):
+        # SQLite writes beside what it only reads, unless it may take it to be as it is for ever.
+        if path.with_name(f"{path.name}-wal").exists():
+            raise _UnknownFormError
+        uri += "&immutable=1"
+    with closing(sqlite3.connect(uri, uri=True, timeout=_SECONDS)) as connection:
+        yield connection
+
+
+def _has_runs(runs: sqlite3.Connection, flow: FlowAsset, flows: Flows, tick: int) -> bool:
+    """Whether a run is at work on the flow, or has failed or been ended since the last commit.
+
+    One that was launched from assets has no tag of its flow: it counts for all of them.
+    """
+    since = flows.waits_since(flow, tick)
+    after = "" if since is None else since.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
+    query = f"""
+        SELECT 1 FROM runs WHERE
+        (status IN ({_marks(IN_FLIGHT)})
+            OR status IN ({_marks(UNDONE)}) AND update_timestamp > ?)
+        AND NOT EXISTS (SELECT 1 FROM run_tags
+            WHERE run_tags.run_id = runs.run_id AND key = ? AND value <> ?)
+        LIMIT 1
+    """  # noqa: S608 - marks alone are put in
+    values = (*IN_FLIGHT, *UNDONE, after, FLOW_TAG, flow.name)
+    return runs.execute(query, values).fetchone() is not None
+
+
+def _has_all_ticks(events: sqlite3.Connection, flow: FlowAsset, flows: Flows, done: int) -> bool:
+    """Whether every committed tick is recorded, the last ones as they were committed last."""
+    key = json.dumps(last_path(flow, flows.plan(flow)))
+    last = flow.ticks.calendar.window(done - 1).key
+    wiped = events.execute("SELECT wipe_timestamp FROM asset_keys WHERE asset_key = ?", (key,))
+    if wiped.fetchone() != (None,):
+        return False
+    of_it = "FROM event_logs WHERE asset_key = ? AND dagster_event_type = 'ASSET_MATERIALIZATION'"
+    counted = events.execute(f"SELECT COUNT(DISTINCT partition) {of_it}", (key,))
+    made = events.execute(
+        f"SELECT event {of_it} AND partition = ? ORDER BY id DESC LIMIT 1",
+        (key, last),
+    ).fetchone()
+    if counted.fetchone() != (done,) or made is None:
+        return False
+    commit = flows.deployments.ledger(flow).last_run
+    return commit is not None and _commit_of(made[0]) in (None, commit.sequence)
+
+
+def _commit_of(event: str) -> int | None:
+    """The commit that a recorded tick names; None where it names none."""
+    try:
+        made: Any = json.loads(event)["dagster_event"]["event_specific_data"]["materialization"]
+        entries = made["metadata_entries"]
+        found = [e["entry_data"]["value"] for e in entries if e["label"] == "commit"]
+    except (ValueError, KeyError, TypeError) as problem:
+        raise _UnknownFormError from problem
+    return found[0] if found else None
+
+
+def _marks(values: Sequence[str]) -> str:
+    return ", ".join("?" * len(values))

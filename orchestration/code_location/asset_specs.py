@@ -1,4 +1,4 @@
-"""The assets of a flow as Dagster shows them: inputs, strata, states and outputs.
+"""Assets of a flow as Dagster shows them: descriptions, checks, inputs, strata, states, outputs.
 
 An edge says what is computed from what. That a state goes on from what the tick before left of it
 is no edge: Dagster takes an asset that depends on itself out of the run of the others.
@@ -9,15 +9,25 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import dagster as dg
+from dagster._core.definitions.definitions_load_context import (
+    DefinitionsLoadContext,
+    DefinitionsLoadType,
+)
 
-from hydro_core.errors import HydroError
+from hydro_core.analysis.lineage import Described
+from hydro_core.analysis.partition.partitioning import partition
+from hydro_core.artifact.files import WrittenDeployment
+from hydro_core.errors import HydroError, Span
 from hydro_core.files.local_path import place_at
+from hydro_core.lang.comments import Comments
+from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.discover import Broken
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.quarantine import QUARANTINE_COLUMNS
@@ -26,8 +36,8 @@ from hydro_core.storage.settings import StorageSettings
 from hydro_core.ticks.calendar import Calendar, Feed, cron_of
 from hydro_core.types.item import QUARANTINE
 
+from ..project.serving import Deployments
 from ..project.shape import FlowShape, OutputShape, StateShape
-from .about import About
 from .asset_paths import asset_path
 
 _OUTPUT_COLUMNS = {
@@ -280,3 +290,170 @@ def partitions_of(calendar: Calendar) -> dg.TimeWindowPartitionsDefinition:
         fmt=calendar.key_format,
         timezone=calendar.zone,
     )
+
+
+_LONGEST = 20_000
+"""Characters of an explanation that the UI is given."""
+
+SHOWN = 12
+"""Characters of a hash that are enough to tell it."""
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """The deployment of a flow as its assets show it; none where the program is shown as written.
+
+    `drawing` is the drawing of the plan in markdown, `comments` are those of the program, `columns`
+    what it says of them, `undeployed` says what of the program as it is now is not deployed,
+    `changed` which outputs say something else by it.
+    """
+
+    drawing: str
+    comments: Comments
+    columns: Described
+    strata: Mapping[int, str] = field(default_factory=dict)
+    """What each stratum does."""
+    written: WrittenDeployment | None = None
+    undeployed: str = ""
+    changed: frozenset[str] = frozenset()
+    tables: Mapping[str, DataPlace] = field(default_factory=dict)
+    """Where the outputs are that are tables of their own."""
+    link: Callable[[Span | None], Mapping[str, Any]] = lambda _: {}
+    """What an asset shows of a place in the program."""
+    master: str = "local"
+    """Where Spark runs the flow."""
+
+    def code_version(self, asset: str) -> str | None:
+        """What Dagster knows the program of an asset by: of "state/NAME", or an output."""
+        if self.written is None:
+            return None
+        if asset in self.changed:
+            return "changed, and not deployed"
+        return code_versions(self.written).get(asset)
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """What every table of the flow shows."""
+        program = {"program": dg.MetadataValue.md(self.drawing)}
+        if self.written is None:
+            none = "none yet: the first tick deploys the program"
+            return {**program, **self._where, "deployment": none}
+        made = self.written.deployment
+        notes = {"not incremental": dg.MetadataValue.md(_code("\n\n".join(made.notes)))}
+        return {
+            **program,
+            **self._where,
+            "deployment": self.written.number,
+            **({"in shards": made.sharding.says} if made.sharding else {}),
+            **({"not deployed": self.undeployed} if self.undeployed else {}),
+            **(notes if made.notes else {}),
+        }
+
+    @property
+    def _where(self) -> Mapping[str, Any]:
+        """Where its ticks run, if that is not on this machine."""
+        return {} if self.master.startswith("local") else {"spark": self.master}
+
+    def shards(self, plan: TickPlan) -> Mapping[str, Any]:
+        """How the flow's program can be cut into shards, or what forbids it.
+
+        It is the program as it was written; `plan` is what is shown where none is deployed.
+        """
+        made = None if self.written is None else self.written.deployment
+        # To work it out takes a hundred times as long as to read it.
+        said = made.routing if made else ""
+        typed = made.program.typed if made else plan.typed
+        return {"shards": dg.MetadataValue.md(_code(said or str(partition(typed))))}
+
+    def of_output(self, name: str, plan: TickPlan) -> Mapping[str, Any]:
+        """What an output shows beside it: the rules that lead from its statement to the plan."""
+        if self.written is None:
+            return {}
+        known = self.written.deployment.explanation
+        steps = [known[sink.id] for sink in plan.graph.sinks[name] if sink.id in known]
+        return {"plan": dg.MetadataValue.md(_code("\n\n".join(steps)))} if steps else {}
+
+    def stratum(self, number: int) -> str:
+        """A stratum by its number and by what it does."""
+        return f"{number} of {len(self.strata)}: {self.strata[number]}"
+
+    @property
+    def of_flow(self) -> Mapping[str, Any]:
+        """What the flow as a whole shows: its program, what a tick costs, and the rules to that."""
+        if self.written is None:
+            return self.metadata
+        made = self.written.deployment
+        rules = "\n\n".join(made.explanation.values())
+        return {
+            **self.metadata,
+            "rows a tick costs": round(made.costs.after),
+            "rows it would cost as written": round(made.costs.before),
+            **({"plan": dg.MetadataValue.md(_code(rules))} if rules else {}),
+        }
+
+
+def _code(text: str) -> str:
+    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}\n… and so on"
+    return f"```text\n{shown}\n```"
+
+
+def code_versions(written: WrittenDeployment) -> Mapping[str, str]:
+    """The code version of each asset; it stays where another program is proved the same."""
+    return {
+        f"state/{t.name}" if t.role == "state" else t.name: (t.version or t.semantic_hash)[:SHOWN]
+        for t in written.deployment.tables
+    }
+
+
+_NOT_DEPLOYED = ""
+_PREFIX = "hydrotick/"
+
+
+def begin_to_load() -> None:
+    """Has Dagster keep what is shown also where its commands load definitions as if they had been
+    loaded before, or do not say what they do: `dagster asset materialize` and `dg launch`.
+    """
+    context = DefinitionsLoadContext.get()
+    again = context.load_type is DefinitionsLoadType.RECONSTRUCTION
+    if not DefinitionsLoadContext.is_set() or (again and not context.reconstruction_metadata):
+        first = DefinitionsLoadContext(load_type=DefinitionsLoadType.INITIALIZATION)
+        DefinitionsLoadContext.set(first)
+
+
+def deployment_shown(flow: FlowAsset, deployments: Deployments) -> WrittenDeployment | None:
+    """The deployment that the definitions of a flow are to show; None: the program as written.
+
+    Raises:
+        HydroError: no deployment serves, one is written, and the program is wrong.
+    """
+    found: WrittenDeployment | None = None
+    name = _known(flow.name)
+    if name != _NOT_DEPLOYED:
+        found = deployments.named(flow, name) if name else None
+        found = found or deployments.shown(flow)
+    _goes_with_runs(flow.name, found.name if found else _NOT_DEPLOYED)
+    return found
+
+
+def as_when_launched(key: str, made: Callable[[], str]) -> str:
+    """What was made of the definitions when they were loaded to be shown, and is dear to make: a
+    process of a run has it from who launched it.
+    """
+    known = _known(key)
+    found = made() if known is None else known
+    _goes_with_runs(key, found)
+    return found
+
+
+def _known(key: str) -> str | None:
+    """What goes with the run for which definitions are loaded; None: they are to be shown."""
+    context = DefinitionsLoadContext.get()
+    if context.load_type is not DefinitionsLoadType.RECONSTRUCTION:
+        return None
+    found: str | None = context.reconstruction_metadata.get(_PREFIX + key)
+    return found
+
+
+def _goes_with_runs(key: str, value: str) -> None:
+    context = DefinitionsLoadContext.get()
+    context.add_to_pending_reconstruction_metadata(_PREFIX + key, value)

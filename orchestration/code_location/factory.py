@@ -20,10 +20,9 @@ import dagster as dg
 from hydro_core.analysis.lineage import described
 from hydro_core.errors import HydroError, Span
 from hydro_core.ir.render import picture_of, svg
-from hydro_core.project.check import check_alone
+from hydro_core.project.check import check_alone, no_such_output
 from hydro_core.project.discover import Broken
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.project.reads import no_such_output
 
 from ..instance.run_tags import FLOW_TAG
 from ..project.programs import comments_of, plan_as_written
@@ -31,18 +30,16 @@ from ..project.serving import fitted
 from ..project.settings import ProjectSettings
 from ..project.shape import shape_of
 from ..runner.runner import TickRunner
-from .about import About
-from .as_loaded import deployment_shown
 from .asset_specs import (
+    About,
     broken_spec,
     broken_specs,
+    deployment_shown,
     flow_specs,
     input_specs,
 )
-from .checks import flow_checks
-from .failures import failure_sensor
-from .sensors import next_tick_sensor, upkeep_of
-from .tick_asset import tick_asset
+from .sensors import failure_sensor, next_tick_sensor, upkeep_of
+from .tick_asset import flow_checks, tick_asset
 
 
 @dataclass(frozen=True, slots=True)

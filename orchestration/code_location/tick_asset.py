@@ -1,4 +1,4 @@
-"""The asset that runs ticks: one multi-asset per flow, one run for a tick or a range of them.
+"""Assets and checks that run and judge ticks: one multi-asset per flow, one run for a range.
 
 Every tick is recorded when it is done, on all assets of the flow, with what it did. Dagster counts
 as results for later steps only outputs that are yielded, one per asset and run; and of an output
@@ -6,6 +6,12 @@ it would record every partition of the run anew, with the same metadata. So tick
 by one, and at the end the step only says that all of its outputs are there. These records carry
 what Dagster's own would: code and data versions, by which it calls a partition out of date whose
 code version is not that of its asset, or one of whose parents is newer.
+
+A tick judges what it wrote before it commits, and logs what was found for its partition. The
+checks can also be run by themselves, from the page of an asset: then they judge what is committed.
+To Dagster they have no partitions, though what is logged of them names its tick. A launch plans
+each check for each of its partitions otherwise, and those that a failed tick left unjudged are
+shown as "execution failed", in place of what was found before.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -25,18 +31,157 @@ from dagster._core.execution.plan.outputs import StepOutputData, StepOutputHandl
 from hydro_core.artifact.files import WrittenDeployment
 from hydro_core.errors import DataError, HydroError, InternalSparkError
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.ticks.calendar import TickWindow
+from hydro_core.types.item import QUARANTINE
 
-from ..instance.run_tags import CORRECT, CORRECT_TAG, JUDGED_TAG, TICKS_TAG, committed_ticks_tag
+from ..instance.run_tags import (
+    CORRECT,
+    CORRECT_TAG,
+    JUDGED_TAG,
+    PARTITION,
+    TICKS_TAG,
+    committed_ticks_tag,
+)
 from ..openlineage.events import Parent
-from ..project.shape import shape_of
+from ..project.shape import FlowShape, shape_of
+from ..quality.suites import (
+    CURE,
+    ROWS,
+    WARNS,
+    Verdict,
+    checks_of,
+    landed_checks,
+    landed_verdicts,
+    quarantine_verdicts,
+)
 from ..runner.report import TickReport
 from ..runner.runner import TickRunner
 from ..runner.tick_request import TickRequest
 from ..worker.client import TicksOfRun
-from .about import SHOWN, code_versions
-from .asset_specs import asset_key, tick_step
-from .checks import RunEvaluations
+from .asset_specs import SHOWN, as_when_launched, asset_key, code_versions, tick_step
 from .records import note_process, refuse_lost_pipeline, unrecorded
+
+
+class RunEvaluations:
+    """What the checks find in one run of ticks: of every tick, and of the run as a whole."""
+
+    def __init__(self, flow: FlowAsset, context: dg.AssetExecutionContext) -> None:
+        self._flow = flow
+        self._planned = context.job_def.has_node_named(_step(flow))
+        self._last: dict[tuple[str, str], tuple[Verdict, TickWindow]] = {}
+
+    def of_tick(self, report: TickReport) -> Iterator[dg.AssetCheckEvaluation]:
+        """What was found of a tick, under its partition."""
+        for asset, verdict in self._found(report):
+            self._last[asset, verdict.check] = verdict, report.window
+            yield _evaluation(asset_key(self._flow, asset), verdict, report.window, of_tick=True)
+
+    def of_run(self, before: TickReport | None) -> Iterator[dg.AssetCheckEvaluation]:
+        """What was found last of each check, if the run is to tell: its own ticks', or where they
+        were not judged what the tick `before` had.
+        """
+        if not self._planned:
+            return
+        if before is not None:
+            for asset, verdict in self._found(before):
+                self._last.setdefault((asset, verdict.check), (verdict, before.window))
+        for (asset, _), (verdict, window) in self._last.items():
+            yield _evaluation(asset_key(self._flow, asset), verdict, window)
+
+    def _found(self, report: TickReport) -> Iterator[tuple[str, Verdict]]:
+        yield from report.verdicts
+        if report.was_read:
+            yield from landed_verdicts(self._flow, report.empty, report.noticed)
+        if report.committed:
+            yield from quarantine_verdicts(self._flow, report.window.key, report.rows)
+
+
+def flow_checks(
+    flow: FlowAsset, shape: FlowShape, runner: TickRunner
+) -> tuple[dg.AssetChecksDefinition, ...]:
+    """The checks by themselves, as one step; none where nothing is declared.
+
+    In a run of ticks the step finds that they have been judged, and lets go on what waits for them.
+    """
+    sampled = as_when_launched(f"{flow.name}/sampled", lambda: " ".join(runner.sampled(flow)))
+    declared = checks_of(flow, shape, sampled.split())
+    warns = {**landed_checks(flow), QUARANTINE: WARNS}
+    specs = [
+        dg.AssetCheckSpec(
+            name,
+            asset=asset_key(flow, asset),
+            description=says,
+            blocking=name not in warns.get(asset, ()),
+        )
+        for asset, checks in declared.items()
+        for name, says in checks.items()
+    ]
+    if not specs:
+        return ()
+    assets = {asset_key(flow, asset): asset for asset in declared}
+
+    @dg.multi_asset_check(name=_step(flow), specs=specs, can_subset=True)
+    def judge_again(
+        context: dg.AssetCheckExecutionContext,
+    ) -> Iterator[dg.Output[None] | dg.AssetCheckEvaluation]:
+        wanted = [spec for spec in specs if spec.key in context.selected_asset_check_keys]
+        if not context.job_def.has_node_named(tick_step(flow)):
+            window = _asked(flow, runner, context.run.tags.get(PARTITION))
+            for key in dict.fromkeys(spec.asset_key for spec in wanted):
+                for verdict in runner.judge_again(flow, window, assets[key]):
+                    if any(spec.key == dg.AssetCheckKey(key, verdict.check) for spec in wanted):
+                        yield _evaluation(key, verdict, window)
+        for spec in wanted:
+            yield dg.Output(None, spec.get_python_identifier())
+
+    return (judge_again,)
+
+
+def _asked(flow: FlowAsset, runner: TickRunner, key: str | None) -> TickWindow:
+    """The committed tick that a run of checks judges: the one it names, else the last."""
+    done = runner.next_tick(flow)
+    calendar = flow.ticks.calendar
+    window = calendar.window_of(key) if key else calendar.window(done - 1)
+    if window.tick >= done or done == 0:
+        what = f"{window.key} is not committed" if done else f"no tick of {flow.name} is committed"
+        raise dg.Failure(
+            f"{what}, so there is nothing to judge: materialize it first", allow_retries=False
+        )
+    return window
+
+
+def _step(flow: FlowAsset) -> str:
+    return f"{flow.name}__judge_again"
+
+
+_SEVERITIES = {"error": dg.AssetCheckSeverity.ERROR, "warn": dg.AssetCheckSeverity.WARN}
+
+
+def _evaluation(
+    key: dg.AssetKey, verdict: Verdict, window: TickWindow, *, of_tick: bool = False
+) -> dg.AssetCheckEvaluation:
+    helps = {"what helps": CURE} if verdict.stops and ROWS in verdict.seen else {}
+    return dg.AssetCheckEvaluation(
+        asset_key=key,
+        check_name=verdict.check,
+        passed=verdict.passed,
+        description=None if verdict.passed else f"broken: {verdict.says}",
+        severity=_SEVERITIES[verdict.severity],
+        blocking=verdict.severity == "error",
+        partition=window.key if of_tick else None,
+        metadata={"tick": window.key, **_as_metadata(verdict.seen), **helps},
+    )
+
+
+def _as_metadata(seen: Mapping[str, Any]) -> dict[str, Any]:
+    """What a check saw, as metadata: the UI plots numbers over the ticks."""
+    shown = dict(seen)
+    for name, value in seen.items():
+        if name == ROWS:
+            shown[name] = dg.MetadataValue.table([dg.TableRecord(row) for row in value])
+        elif not isinstance(value, int | float | str):
+            shown[name] = dg.MetadataValue.json(value)
+    return shown
 
 
 class Versions:

@@ -11,7 +11,7 @@ from hydro_core.cli.command import Asked
 from hydro_core.compile import Compiled
 from hydro_core.engines import Options
 from hydro_core.errors import HydroError, shown_file
-from hydro_core.printing.table import table_lines
+from hydro_core.printing.tables import table_lines
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.program import program_of
 from hydro_core.running import run_items

@@ -1,4 +1,4 @@
-"""Opens Dagster's instance of a project, whatever stores its records: to write there, or to ask.
+"""Dagster's instance of a project: opened to write or to ask, and the storages that it names.
 
 Which storage that is says its `dagster.yaml`: SQLite in its directory, PostgreSQL, or any other
 that Dagster has. So the records are asked and written through the instance alone.
@@ -9,14 +9,29 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import dagster as dg
+import sqlalchemy as db
 import yaml
-from dagster._core.instance.ref import InstanceRef
+from dagster._core.events import ASSET_CHECK_EVENTS, ASSET_EVENTS
+from dagster._core.execution.compute_logs import redirect_to_file
+from dagster._core.instance.ref import InstanceRef, compute_logs_directory
+from dagster._core.storage.compute_log_manager import CapturedLogContext, ComputeIOType
+from dagster._core.storage.event_log import ConsolidatedSqliteEventLogStorage
+from dagster._core.storage.event_log.schema import SqlEventLogStorageTable
+from dagster._core.storage.local_compute_log_manager import (
+    IO_TYPE_EXTENSION,
+    LocalComputeLogManager,
+)
+from dagster._serdes import ConfigurableClassData
 from dagster_shared.check import CheckError
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -170,3 +185,88 @@ def _at_home(directory: Path) -> Iterator[None]:
             del os.environ["DAGSTER_HOME"]
         else:
             os.environ["DAGSTER_HOME"] = before
+
+
+class EventLog(ConsolidatedSqliteEventLogStorage):
+    """The storage that the shipped `dagster.yaml` names; its database is Dagster's own."""
+
+    @cached_property
+    def _engine(self) -> db.Engine:
+        engine = db.create_engine(
+            self._conn_string, poolclass=db.pool.NullPool, connect_args={"timeout": 30}
+        )
+        no_wait = "PRAGMA synchronous=OFF"
+        db.event.listen(engine, "connect", lambda connection, _: connection.execute(no_wait))
+        return engine
+
+    @contextmanager
+    def _connect(self) -> Iterator[db.Connection]:
+        with self._engine.connect() as connection, connection.begin():
+            yield connection
+
+    def forget(self, runs: Sequence[str], kept: Sequence[str]) -> int:
+        """Removes the events of runs, but those of the kept types; gives how many runs had some."""
+        forgotten = 0
+        kind = SqlEventLogStorageTable.c.dagster_event_type
+        for run in runs:
+            with self.run_connection(run) as connection:
+                removed = connection.execute(
+                    SqlEventLogStorageTable.delete()
+                    .where(SqlEventLogStorageTable.c.run_id == run)
+                    .where(db.or_(kind.is_(None), kind.not_in(kept)))
+                )
+            forgotten += removed.rowcount > 0
+        return forgotten
+
+
+KEPT_DAYS = 30
+"""Who looks for the cause of a failure looks within a month."""
+
+_ENDED = [
+    dg.DagsterRunStatus.SUCCESS,
+    dg.DagsterRunStatus.FAILURE,
+    dg.DagsterRunStatus.CANCELED,
+]
+_KEPT_EVENTS = sorted(event.value for event in ASSET_EVENTS | ASSET_CHECK_EVENTS)
+
+
+def forget_old_logs(instance: dg.DagsterInstance, days: int) -> int:
+    """Removes the logs of runs that ended more than `days` days ago; gives how many runs had some.
+
+    It does nothing in an instance whose events are stored otherwise than in the shipped way.
+    """
+    events = instance.event_log_storage
+    if not isinstance(events, EventLog):
+        return 0
+    before = datetime.now(UTC) - timedelta(days=days)
+    old = instance.get_run_records(dg.RunsFilter(statuses=_ENDED, updated_before=before))
+    forgotten = events.forget([record.dagster_run.run_id for record in old], _KEPT_EVENTS)
+    storage = Path(instance.root_directory) / "storage"
+    for record in old:
+        shutil.rmtree(storage / record.dagster_run.run_id, ignore_errors=True)
+    return forgotten
+
+
+class Printed(LocalComputeLogManager):
+    """The storage that the shipped `dagster.yaml` names; its files are where Dagster's own are."""
+
+    @classmethod
+    def from_config_value(
+        cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]
+    ) -> Printed:
+        """The storage in the instance's directory, `base_dir`."""
+        directory = compute_logs_directory(config_value["base_dir"])
+        return cls(**{**config_value, "base_dir": directory}, inst_data=inst_data)
+
+    @contextmanager
+    def capture_logs(self, log_key: Sequence[str]) -> Iterator[CapturedLogContext]:
+        """Within it, what this process prints goes to the files of `log_key`."""
+        out, err = (
+            Path(self.get_captured_local_path(log_key, IO_TYPE_EXTENSION[kind]))
+            for kind in (ComputeIOType.STDOUT, ComputeIOType.STDERR)
+        )
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with redirect_to_file(sys.stdout, out), redirect_to_file(sys.stderr, err):
+            yield CapturedLogContext(log_key)
+        # Its presence says that the files are complete.
+        Path(self.complete_artifact_path(log_key)).touch()

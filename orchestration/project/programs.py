@@ -19,11 +19,16 @@ from hydro_core.plan.semantic_hash import program_hashes
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.program_change.said import Said, said
 from hydro_core.project.check import check_declaration
-from hydro_core.project.cutting import in_shards, sharding_of
 from hydro_core.project.discover import place_of, project_above
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.project.output_forms import refuse_not_growing
-from hydro_core.project.program import check_columns, params_given, program_of
+from hydro_core.project.program import (
+    check_columns,
+    in_shards,
+    params_given,
+    program_of,
+    refuse_not_growing,
+    sharding_of,
+)
 from hydro_core.project.quarantine import asks
 from hydro_core.storage.remote import DataPlace
 from hydro_core.types.item import QUARANTINE
@@ -132,7 +137,7 @@ def deployment_for(flow: FlowAsset, known: KnownData | None = None) -> Deploymen
     """
     from hydro_core.compile import stratified
     from hydro_core.shards.together import as_written
-    from hydro_core.validation.plans import validate_randomly
+    from hydro_core.validation.random_ticks import validate_randomly
 
     made = untried_deployment(flow, known)
     refuse_not_growing(flow, made.plan)

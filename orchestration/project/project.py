@@ -10,8 +10,8 @@ from hydro_core.errors import DataError
 from hydro_core.project.discover import PROJECT, Broken, found_in
 from hydro_core.project.flow_asset import FlowAsset
 
-from .known_settings import FileSettings
 from .settings import ProjectSettings, project_settings
+from .settings_file import FileSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,10 +27,9 @@ from hydro_core.lang.params import changed_params, written
 from hydro_core.lang.source import PROGRAMS
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.program_change.said import said
-from hydro_core.project.cutting import served, sharding_of
+from hydro_core.project.check import no_such_output, takes_back
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.project.program import params_given, program_of
-from hydro_core.project.reads import no_such_output, takes_back
+from hydro_core.project.program import params_given, program_of, served, sharding_of
 from hydro_core.storage.remote import DataPlace
 from hydro_core.types.item import declared_columns
 

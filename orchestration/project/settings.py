@@ -18,17 +18,17 @@ from hydro_core.settings import Settings, size_in_bytes
 from hydro_core.storage.remote import DataPlace, Remote, is_remote, remote_at
 from hydro_core.storage.settings import PATIENCE, StorageSettings
 
-from .known_settings import (
+from .logs import TEXT
+from .settings_file import (
     FLOWS,
     OPENLINEAGE,
     FileSettings,
     WorkerSettings,
+    settings_in,
     settings_of_environment,
     worker_token,
     wrong_directory,
 )
-from .logs import TEXT
-from .settings_file import settings_in
 
 HOME = "HYDROTICK_HOME"
 DAGSTER_HOME = "DAGSTER_HOME"

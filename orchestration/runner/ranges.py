@@ -172,8 +172,8 @@ class Ranges:
         Raises:
             HydroError: something is wrong with the program, the data or the state.
         """
-        from ..quality.declared import refuse_more
         from ..quality.judge import judge
+        from ..quality.suites import refuse_more
 
         pipeline = self.pipeline
         first, last = windows[0].tick, windows[-1].tick
@@ -271,7 +271,7 @@ def parts(rework: Rework, together: int) -> Iterator[range]:
 
 def kept_for_checks(rework: Rework) -> Mapping[str, Any]:
     """What the ledger keeps for the checks of ticks that have run beside."""
-    from ..quality.facts import kept_of_all
+    from ..quality.judge import kept_of_all
 
     made = rework.staging.ledger.commits(since=rework.first)
     return {**made[-1].checks, "tables": kept_of_all(made)}

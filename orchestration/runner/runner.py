@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.project.output_forms import refuse_not_growing
+from hydro_core.project.program import refuse_not_growing
 from hydro_core.spark.session.ready import ready_for
 from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.item import QUARANTINE
@@ -26,7 +26,7 @@ from ..flows.readiness import Ready, refuse_held
 from ..openlineage.events import Parent, with_lineage
 from ..project.programs import started_empty
 from ..project.settings import ProjectSettings
-from ..quality.declared import landed_verdicts, quarantine_verdicts
+from ..quality.suites import landed_verdicts, quarantine_verdicts
 from .correction import correct, first_to_correct, forget_lists, says, seen_again
 from .ranges import Log, Ranges, is_of_the_tick
 from .report import TickReport, report_of_committed, report_of_error

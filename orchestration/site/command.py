@@ -37,7 +37,7 @@ from ..project.console import Console, flow_named
 from ..project.programs import untried_deployment
 from ..project.serving import fitted
 from ..project.shape import FlowShape, shape_of
-from ..quality.declared import checks_of
+from ..quality.suites import checks_of
 from ..runner.runner import TickRunner
 
 if TYPE_CHECKING:

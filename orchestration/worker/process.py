@@ -21,9 +21,8 @@ from hydro_core.machine.processes import this_process
 
 from ..project.logs import log_bug, open_logs
 from ..project.project import Project, current
-from .jobs import code_number
-from .spawned import SECONDS_TO_END
-from .ticks import TickWork, failure
+from .client import TickWork, failure
+from .service import SECONDS_TO_END, code_number
 from .wire import Channel
 
 NAME = "hydrotick worker"

@@ -1,27 +1,38 @@
 """The service: takes work at a socket, lets flows take turns, and gives each a process.
 
-It runs no tick itself, so that it answers whatever becomes of one.
+It runs no tick itself, so that it answers whatever becomes of one. Of the flows that wait, the one
+goes first whose last turn was the longest ago, so that a flow with a year of ticks keeps no other
+waiting for longer than one piece of work. One piece of work of a flow goes on at a time.
 """
 
 from __future__ import annotations
 
+import hashlib
 import hmac
+import os
 import socket
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+from hydro_core.lang.source import PROGRAMS
+from hydro_core.machine.environment import MASTER, MEMORY
 from hydro_core.machine.processes import this_process
+from hydro_core.project.discover import ASSETS, PROJECT, SETTINGS
 from hydro_core.settings import MEBIBYTE, size_in_bytes
 
-from ..project.settings import ProjectSettings
-from .jobs import Fit, Turns, WorkCounts, WorkerJob, code_number
-from .spawned import SECONDS_TO_END, TickProcess
+from ..project.settings import HOME, ProjectSettings
+from ..project.settings_file import NONE, WORKER
 from .wire import PROTOCOL, Channel, Message
 
 IDLE_SECONDS = 900
@@ -301,3 +312,283 @@ class WorkerService:
 def _is_same(there: str, here: Path | None) -> bool:
     """Whether a path of who asks is ours, by whatever links it leads there."""
     return here is not None and Path(there).resolve() == here.resolve()
+
+
+_numbers = count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What a process must have loaded, and have its Spark started with, to do a piece of work."""
+
+    root: str
+    code: str
+    master: str
+    memory: str
+
+
+@dataclass(slots=True, eq=False)
+class WorkerJob:
+    """A piece of work for one flow: `request` says what, and `tell` is called with what happens."""
+
+    flow: str
+    fit: Fit
+    request: Message
+    tell: Callable[[Message], None] = lambda _: None
+    ended: threading.Event = field(default_factory=threading.Event)
+    number: int = field(default_factory=lambda: next(_numbers))
+    asked: float = field(default_factory=time.monotonic)
+    began: float | None = None
+
+    @property
+    def run(self) -> str:
+        """The run of Dagster that it is, or that it is for."""
+        return str(self.request.get("run", ""))
+
+    @property
+    def seconds(self) -> float:
+        """How long it goes on, or waits."""
+        return time.monotonic() - (self.asked if self.began is None else self.began)
+
+    def as_json(self) -> dict[str, Any]:
+        return {"flow": self.flow, "run": self.run, "seconds": round(self.seconds, 1)}
+
+
+class Turns:
+    """The work that waits, and whose turn it is."""
+
+    def __init__(self) -> None:
+        self._waiting: list[WorkerJob] = []
+        self._last: dict[str, int] = {}
+        self._turn = count(1)
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def __iter__(self) -> Iterator[WorkerJob]:
+        return iter(list(self._waiting))
+
+    def add(self, job: WorkerJob) -> None:
+        """Work that waits from now on."""
+        self._waiting.append(job)
+
+    def next(self, busy: set[str]) -> list[WorkerJob]:
+        """What may begin, the first one first; nothing of flows that are busy."""
+        first = dict[str, WorkerJob]()
+        for job in self._waiting:
+            if job.flow not in busy:
+                first.setdefault(job.flow, job)
+        return sorted(first.values(), key=lambda job: (self._last.get(job.flow, 0), job.number))
+
+    def take(self, job: WorkerJob) -> None:
+        """The work begins: its flow has had its turn."""
+        self._waiting.remove(job)
+        self._last[job.flow] = next(self._turn)
+
+    def drop(self, job: WorkerJob) -> bool:
+        """The work is not wanted any more; False if it does not wait."""
+        if job not in self._waiting:
+            return False
+        self._waiting.remove(job)
+        return True
+
+
+_ENDS = ("failed", "gone", "cancelled")
+"""What is told of work that does not end as it should; of the rest, it was done."""
+
+
+class WorkCounts:
+    """Counts by flow; told from the threads of all processes."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ends: Counter[tuple[str, str]] = Counter()
+        self._checks: Counter[tuple[str, str, str]] = Counter()
+        self._seconds: Counter[str] = Counter()
+        self._wrong: dict[int, str] = {}
+
+    def record(self, job: WorkerJob, message: Message) -> None:
+        """Takes what a process tells of its work."""
+        kind = message["kind"]
+        with self._lock:
+            if kind in _ENDS:
+                self._wrong[job.number] = kind
+            elif kind == "report":
+                self._report(job.flow, message["report"])
+            if kind in ("end", "gone"):
+                self._ends[job.flow, self._wrong.pop(job.number, "done")] += 1
+                # In milliseconds: sums of them are exact.
+                self._seconds[job.flow] += round(1000 * job.seconds)
+
+    def as_json(self) -> dict[str, Any]:
+        """The counts, each with what it is of."""
+        with self._lock:
+            return {
+                "ends": [[*of, number] for of, number in sorted(self._ends.items())],
+                "checks": [[*of, number] for of, number in sorted(self._checks.items())],
+                "seconds": [[flow, ms / 1000] for flow, ms in sorted(self._seconds.items())],
+            }
+
+    def _report(self, flow: str, report: Message) -> None:
+        for asset, verdict in report["verdicts"]:
+            if not verdict["passed"]:
+                self._checks[flow, f"{asset}:{verdict['check']}", verdict["severity"]] += 1
+
+
+_PACKAGES = ("hydro_core", "hydrotick")
+_KINDS = frozenset({".py", *PROGRAMS, ".yaml", ".yml", ".toml", ".json", ".sql"})
+_MOST_BYTES = 4 * 1024 * 1024
+"""A larger file holds data, of which its size and time tell."""
+
+
+def code_number(root: Path | None) -> str:
+    """The number of the code of a project in the folder `root`, and of hydrotick."""
+    digest = hashlib.sha256()
+    for name, file in sorted(_files(root)):
+        stat = file.stat()
+        large = stat.st_size > _MOST_BYTES
+        content = str((stat.st_size, stat.st_mtime_ns)).encode() if large else file.read_bytes()
+        digest.update(f"{name}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()[:16]
+
+
+def _files(root: Path | None) -> Iterator[tuple[str, Path]]:
+    """The files by names that are the same on every machine."""
+    for package in _PACKAGES:
+        spec = find_spec(package)
+        for folder in (spec.submodule_search_locations or ()) if spec else ():
+            for file in Path(folder).rglob("*.py"):
+                yield f"{package}/{file.relative_to(folder)}", file
+    if root is not None:
+        declared = [f for f in (root / ASSETS).rglob("*") if f.suffix in _KINDS and f.is_file()]
+        settings = [root / SETTINGS] if (root / SETTINGS).is_file() else []
+        for file in (*declared, *settings):
+            yield str(file.relative_to(root)), file
+
+
+SECONDS_TO_END = 20
+"""So long a process may take to end its work when it is told to; then it is killed."""
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class TickProcess:
+    """A process that has loaded one project's code, does one piece of work at a time, and keeps
+    what is warm from one to the next.
+    """
+
+    def __init__(self, fit: Fit, home: Path, changed: Callable[[], None]) -> None:
+        self.fit, self._changed = fit, changed
+        self.job: WorkerJob | None = None
+        self.flow = ""
+        """The flow that it served last."""
+        self.why = ""
+        """Why it was ended, where that was done by the worker."""
+        self.idle_since = time.monotonic()
+        ours, its = socket.socketpair()
+        self._channel = Channel(ours)
+        given = {PROJECT: fit.root, HOME: str(home), MASTER: fit.master, MEMORY: fit.memory}
+        given = {name: value for name, value in given.items() if value}
+        # Its work is done in it, and handed to nobody; the current folder hides no package.
+        words = [sys.executable, "-m", "hydrotick.worker.process", str(its.fileno())]
+        self._process = subprocess.Popen(
+            words,
+            env={**os.environ, WORKER: NONE, "PYTHONSAFEPATH": "1", **given},
+            stdin=subprocess.DEVNULL,
+            pass_fds=[its.fileno()],
+            # A signal of the terminal is for the worker, which tells its processes.
+            start_new_session=True,
+        )
+        its.close()
+        threading.Thread(target=self._follow, daemon=True).start()
+
+    @property
+    def number(self) -> int:
+        return self._process.pid
+
+    @property
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
+    def begin(self, job: WorkerJob) -> None:
+        """Gives it work, while it has none."""
+        self.job, self.flow, job.began = job, job.flow, time.monotonic()
+        # What it cannot be told any more is noticed by who reads what it says.
+        with suppress(OSError):
+            self._channel.send({**job.request, "job": job.number, "code": self.fit.code})
+
+    def cancel(self, job: WorkerJob) -> None:
+        """Interrupts its work, if that is this one; it is killed if it does not heed that."""
+        if self.job is not job:
+            return
+        with suppress(OSError):
+            self._channel.send({"do": "cancel", "job": job.number})
+        # Its end is what the work is waited for with, so nobody waits for this.
+        threading.Thread(target=self._kill_if, args=(job,), daemon=True).start()
+
+    def end(self) -> None:
+        """Lets it end: what it does is interrupted."""
+        self._channel.end_side()
+
+    def kill(self, why: str) -> None:
+        """Ends it at once."""
+        self.why = why
+        with suppress(ProcessLookupError):
+            self._process.kill()
+
+    def memory(self) -> int:
+        """The bytes that it has in memory, with the processes that it has started."""
+        return sum(map(_resident, _with_children(self.number)))
+
+    def _kill_if(self, job: WorkerJob) -> None:
+        if not job.ended.wait(SECONDS_TO_END):
+            self.kill("it did not end its work when it was told to")
+
+    def _follow(self) -> None:
+        """Tells what it says, until it is gone."""
+        for message in self._channel.messages():
+            job = self.job
+            if job is None:
+                continue
+            self._tell(job, message)
+            if message["kind"] == "end":
+                self.job, self.idle_since = None, time.monotonic()
+                job.ended.set()
+                self._changed()
+        self._channel.close()
+        code = self._process.wait()
+        job, self.job = self.job, None
+        if job is not None:
+            how = f"it was ended by signal {-code}" if code < 0 else f"it ended with {code}"
+            self._tell(job, {"kind": "gone", "why": self.why or how})
+            job.ended.set()
+        self._changed()
+
+    def _tell(self, job: WorkerJob, message: Message) -> None:
+        try:
+            job.tell(message)
+        except OSError:
+            # Who asked is gone.
+            self.cancel(job)
+
+
+def _with_children(number: int) -> list[int]:
+    """The process and all below it, as Linux tells them."""
+    found, waiting = [], [number]
+    while waiting:
+        one = waiting.pop()
+        found.append(one)
+        for task in Path(f"/proc/{one}/task").glob("*/children"):
+            with suppress(OSError):
+                waiting += map(int, task.read_text().split())
+    return found
+
+
+def _resident(number: int) -> int:
+    """What a process holds of its own: pages of mapped files go when memory is short."""
+    try:
+        resident, mapped = Path(f"/proc/{number}/statm").read_text().split()[1:3]
+        return (int(resident) - int(mapped)) * _PAGE
+    except (OSError, ValueError):
+        return 0

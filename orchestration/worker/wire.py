@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..project.known_settings import NONE, host_and_port
 from ..project.settings import ProjectSettings
+from ..project.settings_file import NONE, host_and_port
 
 PROTOCOL = 1
 _SECONDS_TO_CONNECT = 5

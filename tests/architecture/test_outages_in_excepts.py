@@ -36,7 +36,7 @@ _REASONS: Mapping[str, str] = {
         hydro_core/spark/store/lookups/derived.py _may_pass: Exception
         hydro_core/spark/store/lookups/passing_columns.py _constant: Exception
         hydro_core/lang/print.py _reads_back: HydroError
-        hydro_core/validation/shrink.py _is_needed: HydroError
+        hydro_core/validation/sliced.py _is_needed: HydroError
         orchestration/code_location/records.py _covers: HydroError
         hydro_core/project/discover.py _declared: Exception
         hydro_core/cli/run.py _answer: Exception
@@ -50,8 +50,8 @@ _REASONS: Mapping[str, str] = {
         hydro_core/lang/load.py read_program: OSError
         hydro_core/lang/source.py of_function: OSError
         hydro_core/project/yaml_text.py _text: OSError
-        orchestration/project/known_settings.py worker_token: OSError
-        orchestration/project/settings_file.py _text: OSError
+        orchestration/project/settings_file.py worker_token: OSError
+        orchestration/project/settings_file.py _text_of_file: OSError
         hydro_core/machine/environment.py storage_of: OSError
     """,
     "It asks what another process or this machine is, and not what is stored.": """
@@ -69,7 +69,7 @@ _REASONS: Mapping[str, str] = {
         hydro_core/spark/session/ready.py _size: OSError
         hydro_core/spark/session/session.py _launched: OSError
         hydro_core/storage/credentials.py _machine_answers: OSError
-        orchestration/cli/metrics.py metrics: OSError
+        orchestration/cli/worker.py metrics: OSError
         orchestration/cli/worker.py _asked: OSError
         orchestration/cli/worker.py _serve: OSError
         orchestration/project/logs.py as_it_is: OSError
@@ -80,11 +80,11 @@ _REASONS: Mapping[str, str] = {
         orchestration/worker/service.py _answer: OSError
         orchestration/worker/service.py accept: OSError
         orchestration/worker/service.py drain: OSError
-        orchestration/worker/spawned.py _resident: OSError
-        orchestration/worker/spawned.py _tell: OSError
-        orchestration/worker/spawned.py begin: OSError
-        orchestration/worker/spawned.py cancel: OSError
-        orchestration/worker/spawned.py _with_children: OSError
+        orchestration/worker/service.py _resident: OSError
+        orchestration/worker/service.py _tell: OSError
+        orchestration/worker/service.py begin: OSError
+        orchestration/worker/service.py cancel: OSError
+        orchestration/worker/service.py _with_children: OSError
         orchestration/worker/wire.py end_side: OSError
         orchestration/worker/wire.py give_up: OSError
         orchestration/worker/wire.py close: OSError
@@ -105,7 +105,7 @@ _REASONS: Mapping[str, str] = {
         hydro_core/spark/store/lookups/checked_file.py left_behind: OSError
         hydro_core/spark/store/lookups/checked_file.py write_checked: OSError
         hydro_core/spark/store/lookups/lookup_files.py _remove: OSError
-        orchestration/code_location/failures.py tell: OSError
+        orchestration/code_location/sensors.py tell: OSError
         orchestration/openlineage/events.py with_lineage: HydroError
         orchestration/openlineage/events.py send: OSError
         hydro_core/storage/lease.py _keep: HydroError
@@ -118,7 +118,7 @@ _REASONS: Mapping[str, str] = {
         hydro_core/spark/pipeline/stored_rows.py leading_rows: OSError
         hydro_core/spark/store/lookups/lookup_files.py _looked_up: OSError
         hydro_core/spark/store/lookups/checked_file.py refuse_changed: OSError
-        orchestration/cli/glance.py say_nothing_more: HydroError OSError
+        orchestration/cli/status.py say_nothing_more: HydroError OSError
         orchestration/runner/ranges.py with_another_jvm: EngineEndedError
     """,
     "Not to know is the careful answer: nothing is taken for granted.": """

@@ -16,7 +16,7 @@ from hydro_core.lang.resolve import parse
 from hydro_core.optimize.optimizer import optimize
 from hydro_core.running import given_types, read_ticks
 from hydro_core.ticks.calendar import Calendar
-from hydro_core.validation.plans import validate
+from hydro_core.validation.random_ticks import validate
 from tests.golden.cases import Case, all_cases
 from tests.golden.vectors import Vector, calendar_of, vectors
 

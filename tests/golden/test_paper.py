@@ -10,7 +10,7 @@ from hydro_core.ir.term import to_terms
 from hydro_core.lang.resolve import parse
 from hydro_core.optimize.optimizer import optimize
 from hydro_core.types.ddl import parse_ddl
-from hydro_core.validation.plans import validate_randomly
+from hydro_core.validation.random_ticks import validate_randomly
 from tests.support import rewriting
 
 DERIVATION = Path(__file__).parent / "two_way_cross.txt"

@@ -17,8 +17,7 @@ from hydro_core.ir.graph import Endpoint, Graph, Node, outputs
 from hydro_core.optimize.compare import ComparedStream, Comparison, compare
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.ticks.tick import TickInput
-from hydro_core.validation.plans import validate
-from hydro_core.validation.random_ticks import random_ticks
+from hydro_core.validation.random_ticks import random_ticks, validate
 from tests.support.flows import program
 
 RUNS = 3

@@ -10,7 +10,7 @@ import pytest
 
 from hydro_core.compile import best_plan, compile_graph, compile_text
 from hydro_core.optimize.optimizer import optimize
-from hydro_core.validation.plans import validate_randomly
+from hydro_core.validation.random_ticks import validate_randomly
 from tests.laws.test_filters import _fired
 from tests.laws.test_model import check_model
 

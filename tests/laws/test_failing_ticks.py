@@ -23,8 +23,7 @@ from hydro_core.settings import Settings
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.ticks.tick import Outputs, TickInput
 from hydro_core.types.item import Order
-from hydro_core.validation.plans import outputs_before_failure
-from hydro_core.validation.same_items import same_items
+from hydro_core.validation.random_ticks import outputs_before_failure, same_items
 from tests.support.flows import INPUTS, typed_program
 from tests.support.stored import FEW, MANY, batch, outputs_at, storable
 

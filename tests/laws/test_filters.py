@@ -8,7 +8,7 @@ from hydro_core.compile import Compiled, compile_graph, compile_text
 from hydro_core.optimize.egraph import EGraph
 from hydro_core.optimize.load import load
 from hydro_core.optimize.optimizer import optimize, prepare
-from hydro_core.validation.plans import validate_randomly
+from hydro_core.validation.random_ticks import validate_randomly
 
 PAIRS = 'a = source("(long, long)"); b = source("(long, long)")\n'
 ROWS = 'a = source("k long, v long"); b = source("k long, w long")\n'

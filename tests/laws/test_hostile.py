@@ -11,8 +11,7 @@ import pytest
 from hydro_core.compile import compile_graph, compile_text
 from hydro_core.errors import ProgramError
 from hydro_core.optimize.optimizer import optimize
-from hydro_core.validation.plans import validate
-from hydro_core.validation.random_ticks import random_ticks
+from hydro_core.validation.random_ticks import random_ticks, validate
 from tests.laws.hostile import hostile
 
 RUNS = 4

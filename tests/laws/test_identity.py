@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from hydro_core.compile import compile_text, optimized
-from hydro_core.validation.plans import validate_randomly
+from hydro_core.validation.random_ticks import validate_randomly
 
 SOURCES = """
 a = source("k long, v long, w long")

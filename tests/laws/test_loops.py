@@ -6,7 +6,7 @@ import pytest
 
 from hydro_core.compile import compile_graph, compile_text
 from hydro_core.optimize.optimizer import optimize
-from hydro_core.validation.plans import validate_randomly
+from hydro_core.validation.random_ticks import validate_randomly
 
 EDGES = 'edges = source("(long, long)"); known = edges -> persist()\n'
 START = 'start = source("(long, long)"); begun = start -> persist()\n'

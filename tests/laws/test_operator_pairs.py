@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hydro_core.compile import optimized
-from hydro_core.validation.plans import validate
+from hydro_core.validation.random_ticks import validate
 from tests.laws.operator_pairs import Part, all_pairs, made, numbered, program_of, ticks_of
 
 QUICK, OTHERS = numbered(all_pairs(), every=200)

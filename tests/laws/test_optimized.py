@@ -12,8 +12,7 @@ from hydro_core.ir.term import to_terms
 from hydro_core.lang.resolve import parse
 from hydro_core.optimize.optimizer import optimize
 from hydro_core.running import given_types, read_ticks
-from hydro_core.validation.plans import validate
-from hydro_core.validation.random_ticks import random_ticks
+from hydro_core.validation.random_ticks import random_ticks, validate
 from tests.laws.programs import random_program
 from tests.support.flows import typed_program
 

@@ -12,7 +12,7 @@ from hydro_core.ir.term import to_terms
 from hydro_core.optimize.cost import InputStatistics, Statistics
 from hydro_core.optimize.optimizer import optimize
 from hydro_core.optimize.orders import trees_of
-from hydro_core.validation.plans import validate_randomly
+from hydro_core.validation.random_ticks import validate_randomly
 from tests.laws.test_filters import _fired
 from tests.laws.test_model import check_model
 

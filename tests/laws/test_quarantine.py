@@ -36,7 +36,7 @@ from hydro_core.running import read_ticks
 from hydro_core.ticks.tick import Outputs, TickInput
 from hydro_core.types.item import QUARANTINE, Order
 from hydro_core.types.json import to_json
-from hydro_core.validation.same_items import same_items
+from hydro_core.validation.random_ticks import same_items
 from tests.laws.test_failing_ticks import FAILING
 from tests.support.flows import INPUTS, typed_program
 from tests.support.row_programs import numbers, random_program

@@ -11,7 +11,7 @@ from hydro_core.lang.resolve import parse
 from hydro_core.running import read_ticks
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.types.ddl import parse_ddl
-from hydro_core.validation.plans import validate
+from hydro_core.validation.random_ticks import validate
 from tests.laws.recent_programs import recent_program
 
 DAYS = Calendar(datetime(2023, 12, 28, tzinfo=UTC), "1d")

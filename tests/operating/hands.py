@@ -34,7 +34,7 @@ from hydro_core.spark.pipeline.verify import verify
 from hydrotick.project import project
 from hydrotick.project.project import Project
 from hydrotick.project.settings import ProjectSettings
-from hydrotick.quality.facts import measure
+from hydrotick.quality.judge import measure
 from hydrotick.runner.correction import planned
 from hydrotick.runner.forgetting import forget
 from hydrotick.runner.runner import TickRunner

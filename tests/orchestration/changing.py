@@ -11,7 +11,7 @@ import pytest
 
 from hydro_core.cli.main import main
 from hydro_core.project.flow_asset import FlowAsset
-from hydrotick.cli.ticking import run_ticks
+from hydrotick.cli.backfill import run_ticks
 from tests.orchestration.small import PROGRAM, contents, opened
 
 DAYS = ["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"]

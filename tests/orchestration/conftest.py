@@ -9,7 +9,7 @@ import dagster as dg
 import pytest
 
 from hydro_core.project.flow_asset import FlowAsset
-from hydrotick.cli.ticking import run_ticks
+from hydrotick.cli.backfill import run_ticks
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import opened, serve
 from tests.support import postgres

@@ -23,7 +23,7 @@ from hydro_core.spark.session.session import shared_session
 from hydro_core.spark.store.delta import write
 from hydro_core.spark.store.ledger.lock import LOCK_FILE, WriterLock
 from hydro_core.storage.remote import DataPlace
-from hydrotick.quality.facts import measure
+from hydrotick.quality.judge import measure
 from tests.orchestration.late import IN_TIME, LATE, OPEN
 from tests.orchestration.on_a_cluster import OnCluster
 from tests.orchestration.test_pipelines_in_a_store import CHANGED

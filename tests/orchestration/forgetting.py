@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.ledger.standing import standing_counts
-from hydrotick.quality.facts import measure
+from hydrotick.quality.judge import measure
 from hydrotick.runner.forgetting import forget
 from hydrotick.runner.to_forget import ToForget, to_forget
 from tests.orchestration.late import Late, Row

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hydro_core.spark.pipeline.jobs import RangeJobs
-from hydrotick.cli.ticking import correct_ticks, run_ticks
+from hydrotick.cli.backfill import correct_ticks, run_ticks
 from hydrotick.runner.correction import CorrectionPlan
 from hydrotick.runner.forgetting import forget
 from hydrotick.runner.to_forget import to_forget

@@ -14,7 +14,7 @@ from hydro_core.spark.pipeline.verify import verify
 from hydrotick.flows.landed_past import look, missing
 from hydrotick.flows.late_arrivals import LateArrivals
 from hydrotick.project.settings import ProjectSettings
-from hydrotick.quality.facts import measure
+from hydrotick.quality.judge import measure
 from hydrotick.runner.correction import accept
 from hydrotick.runner.report import TickReport
 from hydrotick.runner.runner import TickRunner

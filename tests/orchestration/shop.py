@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
-from hydrotick.cli.ticking import run_ticks
+from hydrotick.cli.backfill import run_ticks
 from hydrotick.code_location.records import recorded_tables
 from hydrotick.instance.opening import open_instance
 from hydrotick.project.project import Project

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from hydro_core.cli.main import main
 from hydro_core.errors import DataError
-from hydrotick.cli import late_status
+from hydrotick.cli import status as late_status
 from tests.orchestration.changing import COUNTED, REFACTORED
 from tests.orchestration.late import DAYS, IN_TIME, OPEN, Late, Row
 from tests.orchestration.small import PROGRAM, serve

@@ -12,7 +12,7 @@ from assets.chat.asset import CHAT
 from hydro_core.engines import Options
 from hydro_core.lang.load import load
 from hydro_core.running import run_json
-from hydrotick.cli.ticking import run_ticks
+from hydrotick.cli.backfill import run_ticks
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.runner import TickRunner
 

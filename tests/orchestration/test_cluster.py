@@ -27,7 +27,7 @@ from hydrotick.takeover.changes import change_of
 from hydrotick.takeover.changes import DeployOptions
 from hydrotick.takeover.deploying import deploy
 from hydrotick.runner.runner import TickRunner
-from hydrotick.cli.ticking import run_ticks
+from hydrotick.cli.backfill import run_ticks
 from tests.orchestration.small import contents, opened
 
 flow, runner = opened(Path(sys.argv[1]))

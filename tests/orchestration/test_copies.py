@@ -22,7 +22,7 @@ from hydro_core.spark.pipeline import copy as copying
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.ledger.lock import WriterLock
 from hydrotick.cli.copies import NOTE
-from hydrotick.quality.facts import measure
+from hydrotick.quality.judge import measure
 from tests.orchestration.shop import Shop, files_of
 from tests.orchestration.small import BATCHES, PROGRAM, land
 

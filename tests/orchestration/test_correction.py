@@ -20,12 +20,12 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.rework import STAGING
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.ticks.calendar import TickWindow
-from hydrotick.cli.ticking import run_ticks
+from hydrotick.cli.backfill import run_ticks
 from hydrotick.code_location.asset_specs import asset_key
 from hydrotick.code_location.records import unrecorded
 from hydrotick.instance.opening import open_instance
 from hydrotick.instance.run_tags import CORRECT, CORRECT_TAG
-from hydrotick.quality.facts import measure
+from hydrotick.quality.judge import measure
 from hydrotick.runner.correction import planned
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import BATCHES, Run, contents, land, opened, reason, serve

@@ -16,8 +16,8 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.rework import STAGING, Rework
 from hydro_core.spark.pipeline.start_rework import staging_for
 from hydro_core.spark.pipeline.verify import verify
-from hydrotick.cli.ticking import run_ticks
-from hydrotick.quality.facts import measure
+from hydrotick.cli.backfill import run_ticks
+from hydrotick.quality.judge import measure
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.changing import (
     COUNTED,

@@ -19,7 +19,7 @@ from hydro_core.artifact.files import numbers
 from hydro_core.cli.main import main
 from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import FlowAsset
-from hydrotick.cli.ticking import run_ticks
+from hydrotick.cli.backfill import run_ticks
 from hydrotick.code_location.asset_specs import asset_key
 from hydrotick.code_location.factory import project_definitions
 from hydrotick.instance.opening import open_instance

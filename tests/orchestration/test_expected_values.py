@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 from hydro_core.catalog.forms import Form
 from hydro_core.files import parquet
 from hydro_core.plan.tick_plan import Kind
-from hydro_core.project.expected import expected_problems
+from hydro_core.project.check import expected_problems
 from hydro_core.project.flow_asset import Expect, FlowAsset, Ticks
 from hydro_core.project.yaml_text import value_of
 from hydro_core.spark.store.delta.write import WrittenRows
@@ -31,7 +31,7 @@ from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import Decimal as DecimalType
 from hydro_core.types.item import ItemType
 from hydro_core.types.values import canonical, conform, sort_key
-from hydrotick.quality.expected import counted
+from hydrotick.quality.judge import counted
 from hydrotick.quality.suites import CheckFacts, checks_of_columns, judge_counts
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]

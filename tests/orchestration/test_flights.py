@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from assets.flights.asset import FLIGHTS
 from assets.flights.landing import DAYS, land
-from hydrotick.cli.ticking import run_ticks
+from hydrotick.cli.backfill import run_ticks
 from hydrotick.instance.opening import open_instance
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.runner import TickRunner

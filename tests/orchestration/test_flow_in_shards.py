@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 from hydro_core.cli.main import main
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.verify import verify
-from hydrotick.cli.ticking import run_ticks
-from hydrotick.quality.facts import measure
+from hydrotick.cli.backfill import run_ticks
+from hydrotick.quality.judge import measure
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration import small
 from tests.orchestration.changing import LAST, planned, rewrite, rows_of

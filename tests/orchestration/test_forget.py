@@ -21,7 +21,7 @@ from hydro_core.spark.inputs import changes as landing_diff
 from hydro_core.spark.pipeline.forgetting import by_key
 from hydro_core.spark.pipeline.verify import verify
 from hydrotick.flows.landed_past import look, missing
-from hydrotick.quality.facts import measure
+from hydrotick.quality.judge import measure
 from hydrotick.runner.forgetting import forget
 from hydrotick.runner.runner import TickRunner
 from hydrotick.runner.to_forget import to_forget

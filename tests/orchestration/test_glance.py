@@ -17,9 +17,8 @@ import yaml
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
-from hydrotick.cli.glance import say_nothing_more
 from hydrotick.cli.init import put_project
-from hydrotick.cli.status import status_of
+from hydrotick.cli.status import say_nothing_more, status_of
 from hydrotick.code_location.asset_specs import asset_key
 from hydrotick.code_location.records import last_key
 from hydrotick.instance.opening import open_instance

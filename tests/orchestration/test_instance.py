@@ -17,8 +17,7 @@ from hydro_core.errors import DataError
 from hydrotick import instance
 from hydrotick.code_location.factory import flow_definitions
 from hydrotick.instance import SHIPPED_BESIDE, has_own_settings, prepare_instance
-from hydrotick.instance.event_log import forget_old_logs
-from hydrotick.instance.opening import open_instance
+from hydrotick.instance.opening import forget_old_logs, open_instance
 from hydrotick.project.project import project_at
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.runner import TickRunner

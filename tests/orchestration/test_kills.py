@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from assets.flights.asset import FLIGHTS
-from hydrotick.cli.ticking import run_ticks
+from hydrotick.cli.backfill import run_ticks
 from hydrotick.code_location.asset_specs import asset_key
 from hydrotick.instance.opening import open_instance
 from hydrotick.project.settings import ProjectSettings

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hydro_core.spark.pipeline.verify import verify
-from hydrotick.quality.facts import measure
+from hydrotick.quality.judge import measure
 from hydrotick.runner.report import TickReport
 from tests.orchestration.late import IN_TIME, LATE, OPEN, Late, Row
 from tests.support.store_server import (

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from hydro_core.settings import Settings
 from hydro_core.spark.pipeline import larger_tables
 from hydro_core.spark.store.outputs.published import PUBLISHED
-from hydrotick.cli.ticking import run_ticks
+from hydrotick.cli.backfill import run_ticks
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.test_output_tables import TABLE, Story, assert_same, begun
 

@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 from hydro_core.spark.inputs.batches import Batch
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.ticks.calendar import TickWindow
-from hydrotick.cli import late_status
+from hydrotick.cli import status as late_status
 from hydrotick.flows.landed_past import LandingReads
-from hydrotick.quality.facts import measure
+from hydrotick.quality.judge import measure
 from tests.orchestration.late import DAYS, IN_TIME, LATE, OPEN, Late, Row, at, committed
 
 pytestmark = pytest.mark.spark

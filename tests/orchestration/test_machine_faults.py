@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hydro_core.spark.pipeline.jobs import RangeJobs
-from hydrotick.code_location.failures import failed_run
+from hydrotick.code_location.sensors import failed_run
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration import small
 

@@ -21,10 +21,10 @@ from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.delta.table import StoredTable
 from hydro_core.spark.store.ledger.lock import WriterLock
-from hydrotick.cli.ticking import run_ticks
+from hydrotick.cli.backfill import run_ticks
 from hydrotick.code_location.asset_specs import asset_key
 from hydrotick.instance.opening import open_instance
-from hydrotick.quality.facts import measure
+from hydrotick.quality.judge import measure
 from hydrotick.quality.suites import PERSIST
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import Run, contents, opened, reason, serve

@@ -9,7 +9,7 @@ import pytest
 
 from hydro_core.cli.main import run_command
 from hydro_core.project.flow_asset import FlowAsset
-from hydrotick.cli.metrics import serve_metrics
+from hydrotick.cli.worker import serve_metrics
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.launched import free_port
 from tests.unit.projects.test_exposition import STATUS, parsed

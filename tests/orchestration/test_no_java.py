@@ -13,8 +13,8 @@ import dagster as dg
 import pytest
 from pyspark.sql import SparkSession
 
+from hydrotick.cli.backfill import run_ticks
 from hydrotick.cli.init import put_project
-from hydrotick.cli.ticking import run_ticks
 from hydrotick.instance.opening import open_instance
 from hydrotick.project.project import project_at
 from hydrotick.runner.runner import TickRunner

@@ -26,7 +26,7 @@ from hydro_core.project.flow_asset import FlowAsset, KeptOutput
 from hydro_core.spark.pipeline.copy import copy_pipeline
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.outputs.published import PUBLISHED
-from hydrotick.cli.ticking import run_ticks
+from hydrotick.cli.backfill import run_ticks
 from hydrotick.code_location.asset_specs import asset_key
 from hydrotick.code_location.factory import project_definitions
 from hydrotick.project.settings import ProjectSettings

@@ -12,10 +12,10 @@ from pyspark.sql import SparkSession
 from hydro_core.cli.main import main
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydro_core.spark.pipeline.verify import verify
-from hydrotick.cli.ticking import run_ticks
+from hydrotick.cli.backfill import run_ticks
 from hydrotick.code_location.asset_specs import asset_key
 from hydrotick.code_location.factory import project_definitions
-from hydrotick.quality.facts import measure
+from hydrotick.quality.judge import measure
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.changing import (
     ALL_RENAMED,

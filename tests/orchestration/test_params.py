@@ -14,8 +14,8 @@ from hydro_core.cli.main import main
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.verify import verify
-from hydrotick.cli.ticking import run_ticks
-from hydrotick.quality.facts import measure
+from hydrotick.cli.backfill import run_ticks
+from hydrotick.quality.judge import measure
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.changing import DAYS, LAST, by_name, rewrite
 from tests.orchestration.small import PROGRAM, contents, opened, serve

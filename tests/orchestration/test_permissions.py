@@ -18,7 +18,7 @@ SCRIPT = """
 import os, sys
 from pathlib import Path
 os.umask(int(sys.argv[2], 8))
-from hydrotick.cli.ticking import run_ticks
+from hydrotick.cli.backfill import run_ticks
 from tests.orchestration.small import opened
 flow, runner = opened(Path(sys.argv[1]))
 list(run_ticks(flow, runner, 1, lambda _: None))

@@ -20,7 +20,7 @@ from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.ledger.lock import LOCK_FILE
 from hydro_core.storage.lease import LeaseFile
 from hydro_core.storage.remote import Remote
-from hydrotick.quality.facts import measure
+from hydrotick.quality.judge import measure
 from tests.orchestration.late import IN_TIME, LATE, OPEN, Late
 from tests.orchestration.small import PROGRAM
 from tests.orchestration.test_landings_in_a_store import InStore

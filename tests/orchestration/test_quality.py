@@ -17,8 +17,7 @@ from hydro_core.project.flow_asset import Expect
 from hydro_core.spark.store.delta.write import WrittenRows
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.types.ddl import parse_ddl
-from hydrotick.quality.expected import counted
-from hydrotick.quality.facts import key_sum
+from hydrotick.quality.judge import counted, key_sum
 from hydrotick.quality.suites import (
     DELTA,
     LAW_CHECKS,

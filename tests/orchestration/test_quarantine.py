@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 from hydro_core.project.flow_asset import OnError
 from hydro_core.spark.pipeline.verify import verify
 from hydrotick.flows.flows import Quarantined, quarantined
-from hydrotick.quality.declared import NO_WRONG_ROWS, quarantine_verdicts
-from hydrotick.quality.facts import measure
+from hydrotick.quality.judge import measure
+from hydrotick.quality.suites import NO_WRONG_ROWS, quarantine_verdicts
 from hydrotick.runner.report import TickReport
 from tests.orchestration.changing import by_name
 from tests.orchestration.late import Late

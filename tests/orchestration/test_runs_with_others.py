@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hydrotick.code_location.asset_specs import asset_key, partitions_of
-from hydrotick.quality.declared import EQUALS
+from hydrotick.quality.suites import EQUALS
 from tests.orchestration.small import BATCHES, Run, land, opened, reason
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]

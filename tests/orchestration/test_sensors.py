@@ -23,10 +23,9 @@ from hydro_core.machine.processes import this_process
 from hydrotick.cli.status import _table, status_of
 from hydrotick.code_location.asset_specs import asset_key
 from hydrotick.code_location.factory import flow_definitions
-from hydrotick.code_location.failures import FailedRun, failed_run, tell
 from hydrotick.code_location.next_run import MOST_TRIES, next_run
 from hydrotick.code_location.records import note_process, unrecorded
-from hydrotick.code_location.sensors import records_of
+from hydrotick.code_location.sensors import FailedRun, failed_run, records_of, tell
 from hydrotick.instance.run_tags import (
     FLOW_TAG,
     JUDGED_TAG,
@@ -290,7 +289,7 @@ def test_a_failed_tick_is_named_once(
 ) -> None:
     """Its run names it; of the ticks of a range the failure says which."""
     message = "2026-01-18: a check failed\nhelp: mend its cause"
-    monkeypatch.setattr("hydrotick.code_location.failures._message", lambda *_: message)
+    monkeypatch.setattr("hydrotick.code_location.sensors._message", lambda *_: message)
     first, last = keys
     tags = {PARTITION: first} if first == last else range_tags(first, last)
     run = dg.DagsterRun(job_name="small", tags={FLOW_TAG: "small", **tags})

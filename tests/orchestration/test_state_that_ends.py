@@ -16,9 +16,9 @@ from pyspark.sql import SparkSession
 from hydro_core.cli.main import main
 from hydro_core.project.flow_asset import FlowAsset, Landing, Ticks
 from hydro_core.spark.pipeline.verify import verify
-from hydrotick.cli.ticking import run_ticks
+from hydrotick.cli.backfill import run_ticks
 from hydrotick.project.settings import ProjectSettings
-from hydrotick.quality.facts import measure
+from hydrotick.quality.judge import measure
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import serve
 

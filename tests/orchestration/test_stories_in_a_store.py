@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.storage.remote import Remote
 from hydrotick.project.settings import ProjectSettings
-from hydrotick.quality.facts import measure
+from hydrotick.quality.judge import measure
 from hydrotick.runner.report import TickReport
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.late import IN_TIME, LATE, OPEN, Late

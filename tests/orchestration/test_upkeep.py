@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from hydro_core.spark.pipeline.verify import verify
 from hydrotick.code_location.factory import project_definitions
-from hydrotick.quality.facts import measure
+from hydrotick.quality.judge import measure
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import contents, opened
 

@@ -27,8 +27,7 @@ from hydro_core.spark.store.outputs import net_changes, published
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.types.ddl import parse_ddl
 from hydrotick.quality import changed
-from hydrotick.quality.expected import counted
-from hydrotick.quality.facts import measure
+from hydrotick.quality.judge import counted, measure
 from hydrotick.quality.suites import ROWS, Verdict, judge_counts
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.late import SCHEMA, Late

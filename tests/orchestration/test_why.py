@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from hydro_core.cli.main import run_command
 from hydro_core.project.flow_asset import FlowAsset
 from hydrotick.project.settings import ProjectSettings
-from hydrotick.quality.declared import EQUALS
+from hydrotick.quality.suites import EQUALS
 from hydrotick.runner.report import TickReport
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import BATCHES, land, opened, serve

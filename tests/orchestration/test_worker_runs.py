@@ -22,8 +22,8 @@ from hydro_core.machine.processes import has_ended, this_process
 from hydrotick.instance import prepare_instance
 from hydrotick.instance.opening import open_instance
 from hydrotick.instance.run_tags import PROCESS_TAG
-from hydrotick.project.known_settings import WorkerSettings
 from hydrotick.project.settings import ProjectSettings
+from hydrotick.project.settings_file import WorkerSettings
 from hydrotick.worker.launcher import WorkerRunLauncher
 from hydrotick.worker.service import WorkerService
 from hydrotick.worker.wire import WorkerPlace, ask, connect, listen, place_in

@@ -22,7 +22,7 @@ from hydro_core.spark.store import store
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.values import RowItem
-from hydrotick.quality.facts import committed_facts, kept, state_facts
+from hydrotick.quality.judge import committed_facts, kept, state_facts
 from tests.spark.pipelines import SETTINGS, Crash, crash_at
 
 pytestmark = pytest.mark.spark

@@ -35,7 +35,7 @@ from hydro_core.types.arrow import from_arrow, to_arrow
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType, Row
 from hydro_core.types.values import canonical
-from hydrotick.quality.facts import kept, measure, state_facts
+from hydrotick.quality.judge import kept, measure, state_facts
 from tests.spark.pipelines import SETTINGS, planned
 from tests.support.refused import Refused
 

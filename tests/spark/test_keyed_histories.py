@@ -20,9 +20,8 @@ from hydro_core.spark.executor.memory import Memory
 from hydro_core.spark.session.sessions import few_rows_session
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.tick import Outputs
-from hydro_core.validation.simulation.case import Case, Ranked
 from hydro_core.validation.simulation.pipelines import on_pipelines
-from hydro_core.validation.simulation.simulate import OnSpark, Simulation, Subject
+from hydro_core.validation.simulation.simulate import Case, OnSpark, Ranked, Simulation, Subject
 from tests.laws.keyed_histories import KeyedHistory, keyed_history
 from tests.spark.pipelines import SETTINGS
 

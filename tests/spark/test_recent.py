@@ -27,9 +27,8 @@ from hydro_core.spark.session.sessions import few_rows_session
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.tick import Outputs, TickInput
 from hydro_core.types.ddl import parse_ddl
-from hydro_core.validation.simulation.case import Case, Ranked
 from hydro_core.validation.simulation.pipelines import on_pipelines
-from hydro_core.validation.simulation.simulate import Simulation, Subject
+from hydro_core.validation.simulation.simulate import Case, Ranked, Simulation, Subject
 from tests.laws.recent_programs import RecentProgram, recent_program
 from tests.spark.pipelines import SETTINGS
 from tests.support.refused import Refused

@@ -6,7 +6,7 @@ import mmap
 import os
 from pathlib import Path
 
-from hydrotick.worker.spawned import _resident
+from hydrotick.worker.service import _resident
 
 SIZE = 64 << 20
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hydrotick.worker.jobs import Fit, Turns, WorkerJob
+from hydrotick.worker.service import Fit, Turns, WorkerJob
 
 FIT = Fit("/shop", "c0de", "", "")
 

@@ -28,8 +28,7 @@ from hydrotick.quality.changed import Changed, CorrectionResult, RowsRead
 from hydrotick.quality.suites import Verdict
 from hydrotick.runner.report import TickReport
 from hydrotick.runner.tick_request import TickRequest
-from hydrotick.worker.client import WorkerFailedError, error_of
-from hydrotick.worker.ticks import asked_json, asked_of, failure
+from hydrotick.worker.client import WorkerFailedError, asked_json, asked_of, error_of, failure
 
 DAY = TickWindow(
     2, "2026-01-03", datetime(2026, 1, 3, tzinfo=UTC), datetime(2026, 1, 4, tzinfo=UTC)

@@ -21,7 +21,7 @@ from hydro_core.spark.store.ledger.input_reads import InputRead
 from hydro_core.ticks.tick import Outputs
 from hydro_core.types.arrow import arrow_type, to_arrow
 from hydro_core.types.item import ItemType
-from hydro_core.validation.simulation.case import Case, Windows
+from hydro_core.validation.simulation.simulate import Case, Windows
 
 
 class _CrashError(BaseException):

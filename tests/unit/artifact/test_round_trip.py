@@ -29,7 +29,7 @@ from hydro_core.optimize.cost import InputStatistics, Statistics
 from hydro_core.optimize.optimizer import optimize
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.values import RowItem, Struct
-from hydro_core.validation.plans import validate_randomly
+from hydro_core.validation.random_ticks import validate_randomly
 from tests.support.refused import Refused
 
 JOINED = """

@@ -46,7 +46,7 @@ OTHER_WORDS: Words = {
     "lang/arguments.py": {"aggregate": "what an argument is"},
     "project/failing.py": {"source": COLUMN},
     "project/quarantine.py": {"source": COLUMN},
-    "project/reads.py": {"tick": "a column of outputs"},
+    "project/check.py": {"tick": "a column of outputs"},
     "project/yaml_text.py": {"map": "a kind of node of YAML", "null": "a tag of YAML"},
     "project/flow_asset.py": {"tick": "a column of outputs"},
     "ticks/tick_range.py": {"latest": "pandas' word for a time that does not exist"},

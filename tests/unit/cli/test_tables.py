@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from hydro_core.cli.output import print_json_rows, print_lines
-from hydro_core.printing.table import table_lines
+from hydro_core.printing.tables import table_lines
 
 ROWS = [("ann", 5, None), ("bob\n", -12, {"k": [1]})]
 

@@ -9,7 +9,7 @@ import pytest
 from hydro_core.catalog.internal import AGGREGATE_RESULT, MOVING_AGGREGATE, RUNNING_AGGREGATE
 from hydro_core.compile import best_plan, compile_text, planned, stratified
 from hydro_core.plan.streams import repeated
-from hydro_core.validation.plans import validate_randomly
+from hydro_core.validation.random_ticks import validate_randomly
 from tests.support.added_aggregate import add_range
 
 ROWS = 'r = source("k string, v long")\n'

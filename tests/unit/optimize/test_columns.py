@@ -9,7 +9,7 @@ from hydro_core.compile import compile_graph, compile_text
 from hydro_core.lang.resolve import parse
 from hydro_core.optimize.columns import columns_of
 from hydro_core.optimize.optimizer import optimize
-from hydro_core.validation.plans import validate_randomly
+from hydro_core.validation.random_ticks import validate_randomly
 
 SOURCES = """
 orders = source("id long, cust long, price long, note string")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hydro_core.compile import compile_graph, compile_text
 from hydro_core.optimize.load import load
 from hydro_core.optimize.optimizer import optimize
-from hydro_core.validation.plans import validate_randomly
+from hydro_core.validation.random_ticks import validate_randomly
 
 
 def test_columns_that_depend_on_the_arguments_make_two_shapes() -> None:

@@ -6,7 +6,7 @@ import re
 
 import yaml
 
-from hydrotick.cli.metrics import FLOW_METRICS, MetricFamily, _of_worker, as_text
+from hydrotick.cli.worker import FLOW_METRICS, MetricFamily, _of_worker, as_text
 from tests.pages.blocks import ALL
 
 LABEL = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\[\\"n])*"'

@@ -13,9 +13,8 @@ import pytest
 from hydro_core.compile import best_plan, stratified
 from hydro_core.errors import ProgramError
 from hydro_core.program_change.said import said
-from hydro_core.project.cutting import in_shards
 from hydro_core.project.flow_asset import FlowAsset, Landing, OnError, Shards, Ticks
-from hydro_core.project.program import program_of
+from hydro_core.project.program import in_shards, program_of
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.item import WRONG

@@ -6,7 +6,7 @@ from hydro_core.compile import compile_graph, compile_text
 from hydro_core.optimize.optimizer import optimize
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.values import RowItem
-from hydro_core.validation.plans import validate, validate_randomly
+from hydro_core.validation.random_ticks import validate, validate_randomly
 
 TENTHS = """
 rows = source("k long, v double")

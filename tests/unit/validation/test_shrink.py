@@ -8,8 +8,7 @@ from typing import Any
 from hydro_core.analysis.slices import Known, slice_of
 from hydro_core.compile import compile_text
 from hydro_core.running import read_ticks
-from hydro_core.validation.shrink import Shrunk, shrink
-from hydro_core.validation.sliced import SlicedRun, WantedRows
+from hydro_core.validation.sliced import Shrunk, SlicedRun, WantedRows, shrink
 
 PAIRS = 'a = source("(string, long)"); b = source("(string, long)")\n'
 

@@ -13,8 +13,7 @@ from hydro_core.reference.interpreter import run_ticks
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.tick import Outputs
 from hydro_core.validation.simulation import simulate
-from hydro_core.validation.simulation.case import Case
-from hydro_core.validation.simulation.simulate import Failed, Simulated, Simulation, Subject
+from hydro_core.validation.simulation.simulate import Case, Failed, Simulated, Simulation, Subject
 
 WINDOWS = Calendar(datetime(2024, 1, 1, tzinfo=UTC), "1d").window
 TOTALS = (
