@@ -24,9 +24,8 @@ from pyspark.sql import functions as F
 from benchmarks.measure import Meter, Ratio, note, parser_of, plan_of, report, session
 from hydro_core.ir.graph import Node
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
-from hydro_core.spark.executor.executor import Run, run_range
-from hydro_core.spark.executor.job import Job
-from hydro_core.spark.executor.past import NoPast, Past
+from hydro_core.spark.executor.executor import Job, Run, run_range
+from hydro_core.spark.executor.fixpoint import NoPast, Past
 from hydro_core.spark.frames.materialize import checkpointed, released
 from hydro_core.spark.frames.relation import ITEM, TICK, Relation
 from hydro_core.spark.frames.types import spark_type

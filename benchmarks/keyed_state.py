@@ -26,7 +26,7 @@ from benchmarks.measure import Meter, Ratio, Runs, note, parser_of, report, sess
 from hydro_core.catalog.forms import Form
 from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.tick_plan import StateSlot
-from hydro_core.spark.frames.log import live
+from hydro_core.spark.frames.relation import live
 from hydro_core.spark.lower.relations import with_keys_of
 from hydro_core.spark.store.schema import state_table
 from hydro_core.spark.store.store import Store

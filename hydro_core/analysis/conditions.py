@@ -15,9 +15,8 @@ from hydro_core.catalog.combine import JOIN, UNION
 from hydro_core.catalog.itemwise import FILTER, IDENTITY, NULL, RENAME, SELECT, WITH_COLUMNS
 from hydro_core.catalog.spec import KEPT, Args, OpSpec, sides_of_key
 from hydro_core.functions.constant import constant_value
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of
-from hydro_core.functions.tree import Const, Expr, IfElse, Make, Op, Param, Part, column_of
+from hydro_core.functions.tree import Const, Expr, Fn, IfElse, Make, Op, Param, Part, column_of
 from hydro_core.functions.views import ITEM, applied, field_of, row_view
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId, free_name
 from hydro_core.types.common import common_type

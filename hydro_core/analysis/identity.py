@@ -16,9 +16,8 @@ from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import Gives, Projection, is_itemwise
 from hydro_core.catalog.spec import Aggregate, Arg, Args, OpSpec, OverFunction, functions_of
 from hydro_core.catalog.type_rules import Types
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.forms import argument, declared, known_by, normal_tree, plain_tests
-from hydro_core.functions.tree import Expr, Make, Part, Spread
+from hydro_core.functions.tree import Expr, Fn, Make, Part, Spread
 from hydro_core.ir.graph import Endpoint, Graph, Node
 from hydro_core.types.item import UNKNOWN, ItemType, Row, Tuple
 

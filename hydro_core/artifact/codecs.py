@@ -20,9 +20,8 @@ from hydro_core.catalog.internal import operator
 from hydro_core.catalog.spec import Args, OpSpec
 from hydro_core.errors import Span
 from hydro_core.functions.call import TextCall
-from hydro_core.functions.fn import Algebra, Fn, whole
 from hydro_core.functions.from_tree import TreeCall
-from hydro_core.functions.tree import Const, Expr, Spread
+from hydro_core.functions.tree import Algebra, Const, Expr, Fn, Spread, whole
 from hydro_core.functions.views import ViewedCall
 from hydro_core.ir.graph import Endpoint, Graph, Node
 from hydro_core.plan.tick_plan import Component, TimeBound

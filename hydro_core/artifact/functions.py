@@ -13,9 +13,9 @@ from typing import Any
 
 from hydro_core.errors import DataError, ProgramError
 from hydro_core.functions.call import TextCall
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import LateCall, is_complete
 from hydro_core.functions.read import read_callable
+from hydro_core.functions.tree import Fn
 from hydro_core.functions.views import ViewedCall
 
 

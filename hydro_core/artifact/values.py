@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Any, get_args
 
 from hydro_core.catalog.spec import Aggregate, OverFunction
-from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Fn
 from hydro_core.types.item import ItemType
 from hydro_core.types.values import RowItem, Struct
 

@@ -11,10 +11,9 @@ from typing import Literal
 from hydro_core.catalog.spec import Aggregate, Args, TypeProblem
 from hydro_core.catalog.type_rules import Types, columns_of, given_by
 from hydro_core.errors import beginning
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of
 from hydro_core.functions.read import read_function
-from hydro_core.functions.tree import Bind, Param
+from hydro_core.functions.tree import Bind, Fn, Param
 from hydro_core.functions.views import ITEM, field_of
 from hydro_core.types.item import (
     BOOLEAN,

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeGuard, assert_never, final
 
 if TYPE_CHECKING:
-    from hydro_core.functions.fn import Fn
+    from hydro_core.functions.tree import Fn
 
 
 # In what the operators of one class differ: the words that stand in their classes.

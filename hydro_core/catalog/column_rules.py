@@ -20,7 +20,7 @@ from hydro_core.catalog.type_rules import (
     twice,
 )
 from hydro_core.errors import beginning
-from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Fn
 from hydro_core.types.common import common_type
 from hydro_core.types.item import (
     BOOLEAN,

@@ -10,7 +10,7 @@ from typing import Any
 from hydro_core.catalog import column_rules, lineage_rules, type_rules
 from hydro_core.catalog.classes import Empty, Given, Gives, Output, PerItem, Projection
 from hydro_core.catalog.spec import COMPUTED, LINEAR, Arg, Example, Fails, HeldByAll, OpSpec, option
-from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Fn
 
 # Where streams begin and end.
 

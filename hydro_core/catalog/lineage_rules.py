@@ -14,9 +14,8 @@ from hydro_core.catalog.classes import MadeColumns
 from hydro_core.catalog.over_functions import looked_at
 from hydro_core.catalog.spec import KEPT, Args, LineageRule, sides_of_key
 from hydro_core.catalog.type_rules import Types
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.lineage import FieldMap, Fields, InputField, ResultUse, field_map
-from hydro_core.functions.tree import Expr
+from hydro_core.functions.tree import Expr, Fn
 from hydro_core.types.item import FieldPath, ItemType, Row, at, leaves
 
 NO_FIELDS: Fields = frozenset()

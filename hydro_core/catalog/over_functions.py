@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from hydro_core.catalog.aggregates import AGGREGATES, aggregate_type, argument_type
 from hydro_core.catalog.spec import Aggregate, Arg, OverFunction, TypeProblem, option
-from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Fn
 from hydro_core.types.common import common_type, type_of
 from hydro_core.types.item import DOUBLE, LONG, UNKNOWN, ItemType, Scalar, Unknown, is_numeric
 from hydro_core.types.values import ValueProblem, conform

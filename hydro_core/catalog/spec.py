@@ -11,8 +11,8 @@ from typing import Any, Literal, NamedTuple
 
 from hydro_core.catalog.classes import OpClass
 from hydro_core.errors import TypeProblem as TypeProblem  # noqa: PLC0414 - found here by the type rules
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.lineage import FieldMap, InputField
+from hydro_core.functions.tree import Fn
 from hydro_core.types.item import UNKNOWN, FieldPath, ItemType, Order
 
 # What an operator is: one `OpSpec` each, whose columns are all that others may rely on.

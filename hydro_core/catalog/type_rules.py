@@ -13,8 +13,8 @@ from difflib import get_close_matches
 
 from hydro_core.catalog.spec import Args, TypeProblem
 from hydro_core.errors import beginning
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.result_type import accumulator_type, result_type
+from hydro_core.functions.tree import Fn
 from hydro_core.types.common import common_type, type_of, type_of_all
 from hydro_core.types.item import (
     LONG,

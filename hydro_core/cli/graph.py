@@ -8,7 +8,7 @@ from hydro_core.cli import output
 from hydro_core.cli.command import Asked
 from hydro_core.cli.program_arguments import graph_of, schemas_of
 from hydro_core.compile import compile_graph, draw
-from hydro_core.machine.wrong_path import written_at
+from hydro_core.machine.faults import written_at
 
 _SUFFIXES = ("mermaid", "dot", "svg", "text", "json")
 

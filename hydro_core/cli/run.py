@@ -31,7 +31,7 @@ from hydro_core.lang.load import load, load_text
 from hydro_core.lang.params import Params, params_of
 from hydro_core.lang.source import PROGRAMS
 from hydro_core.machine.environment import settings_of, storage_of
-from hydro_core.machine.wrong_path import why_not
+from hydro_core.machine.faults import why_not
 from hydro_core.project.discover import SETTINGS, project_root
 from hydro_core.running import calendar_given, check_names, cut_into_shards, run_items, run_json
 from hydro_core.settings import Settings

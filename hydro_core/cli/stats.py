@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hydro_core.errors import DataError
 from hydro_core.machine.environment import storage_of
-from hydro_core.machine.wrong_path import why_not
+from hydro_core.machine.faults import why_not
 from hydro_core.optimize.cost import Statistics
 from hydro_core.project.discover import SETTINGS, project_root
 from hydro_core.storage.remote import DataPlace, is_remote, remote_at

@@ -9,8 +9,8 @@ from typing import NoReturn
 from urllib.parse import unquote
 
 from hydro_core.files.unreadable import refuse
-from hydro_core.machine.delta_path import refuse_path
-from hydro_core.storage.patterns import WILD, fixed_part, matching
+from hydro_core.machine.faults import refuse_path
+from hydro_core.storage.places import WILD, fixed_part, matching
 from hydro_core.storage.remote import DataPlace, Remote, name_below
 from hydro_core.types.item import ItemType
 

@@ -19,8 +19,7 @@ import pyarrow.parquet
 
 from hydro_core.errors import DataError
 from hydro_core.files.parquet import opened_parquet
-from hydro_core.machine.faults import raise_outage
-from hydro_core.machine.wrong_path import written_at
+from hydro_core.machine.faults import raise_outage, written_at
 from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.types.arrow import arrow_type, to_arrow
 from hydro_core.types.item import Array, ItemType, Order, Row, StreamType, Tuple, declared_columns

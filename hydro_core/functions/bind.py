@@ -15,7 +15,6 @@ from functools import lru_cache
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.constant import check_constants, constant_value
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.kinds import (
     ANY,
     FUNCTION,
@@ -34,7 +33,7 @@ from hydro_core.functions.kinds import (
     part,
 )
 from hydro_core.functions.library.entry import CallSite
-from hydro_core.functions.library.operator_types import merged, unpack
+from hydro_core.functions.library.operators import merged, unpack
 from hydro_core.functions.library.registry import (
     is_method,
     members_of,
@@ -49,6 +48,7 @@ from hydro_core.functions.tree import (
     Bind,
     Const,
     Expr,
+    Fn,
     Fold,
     IfElse,
     Make,

@@ -11,7 +11,6 @@ from enum import StrEnum
 from typing import Any
 
 from hydro_core.functions.allowed import BUILTINS
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import (
     ATTRIBUTE,
     FORMATTED,
@@ -23,6 +22,7 @@ from hydro_core.functions.from_tree import (
 )
 from hydro_core.functions.reading.check import check_expression
 from hydro_core.functions.result_type import result_type
+from hydro_core.functions.tree import Fn
 from hydro_core.types.item import UNKNOWN, FieldPath, ItemType, at
 from hydro_core.types.json import to_json
 from hydro_core.types.routing import shard_of

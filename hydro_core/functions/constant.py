@@ -17,8 +17,8 @@ from typing import Any
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.allowed import attribute
-from hydro_core.functions.constant_limits import Budget, LimitError
 from hydro_core.functions.from_tree import Syntax, called, compiled
+from hydro_core.functions.library.entry import Budget, LimitError
 from hydro_core.functions.library.registry import OF_TYPES, OPERATIONS, operation
 from hydro_core.functions.tree import (
     Bind,

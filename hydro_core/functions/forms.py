@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.bind import BoundParameter, arguments_of, typed_tree
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import is_complete
 from hydro_core.functions.kinds import ANY, NULL, ExprType, known, part
 from hydro_core.functions.tree import (
@@ -18,6 +17,7 @@ from hydro_core.functions.tree import (
     Bind,
     Const,
     Expr,
+    Fn,
     Fold,
     IfElse,
     Make,

@@ -10,13 +10,14 @@ from typing import Any
 
 from hydro_core.errors import Span
 from hydro_core.functions.allowed import attribute
-from hydro_core.functions.fn import Algebra, Fn
 from hydro_core.functions.library.operators import GROWING, SYNTAX, formatted
 from hydro_core.functions.library.registry import OPERATIONS, operation
 from hydro_core.functions.tree import (
+    Algebra,
     Bind,
     Const,
     Expr,
+    Fn,
     Fold,
     IfElse,
     Make,

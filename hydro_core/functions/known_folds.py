@@ -13,10 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.library.entry import AggregateStep
 from hydro_core.functions.library.registry import operation
-from hydro_core.functions.tree import Expr, IfElse, Make, Op, Param, Part, mentions, step_in
+from hydro_core.functions.tree import Expr, Fn, IfElse, Make, Op, Param, Part, mentions, step_in
 
 ExtremeKind = Literal["least", "greatest"]
 

@@ -8,7 +8,6 @@ from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from hydro_core.functions.bind import arguments_of
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.forms import normal_tree, path_of
 from hydro_core.functions.tree import (
     FLATTEN,
@@ -19,6 +18,7 @@ from hydro_core.functions.tree import (
     Bind,
     Const,
     Expr,
+    Fn,
     Fold,
     IfElse,
     Make,

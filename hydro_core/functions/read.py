@@ -21,7 +21,6 @@ from hydro_core.errors import Span, TypeProblem
 from hydro_core.functions.allowed import BUILTINS
 from hydro_core.functions.call import TextCall
 from hydro_core.functions.constant import value_of
-from hydro_core.functions.fn import Algebra, Fn
 from hydro_core.functions.from_tree import TreeCall, is_complete, python_text
 from hydro_core.functions.reading.check import Locate, check_expression, place_of
 from hydro_core.functions.reading.scope import (
@@ -40,7 +39,7 @@ from hydro_core.functions.reading.scope import (
     visible_builtin,
 )
 from hydro_core.functions.reading.statements import FunctionReader
-from hydro_core.functions.tree import Expr, Op, Param, nodes
+from hydro_core.functions.tree import Algebra, Expr, Fn, Op, Param, nodes
 from hydro_core.types.item import BINARY, BOOLEAN, DATE, DOUBLE, LONG, STRING, ItemType
 
 _NUMBERS = count(1)

@@ -6,8 +6,8 @@ from typing import Any
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.bind import bind, bound_to
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.kinds import ExprType, Mixed, as_item, join, known, part
+from hydro_core.functions.tree import Fn
 from hydro_core.types.item import Array, ItemType, children, is_large
 
 _WIDENINGS = 64

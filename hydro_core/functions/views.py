@@ -15,11 +15,11 @@ from typing import Any
 
 from hydro_core.functions.allowed import visible
 from hydro_core.functions.call import call_item
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import TreeCall, function_of, is_complete
 from hydro_core.functions.tree import (
     Const,
     Expr,
+    Fn,
     IfElse,
     Make,
     Op,

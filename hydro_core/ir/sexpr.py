@@ -16,7 +16,7 @@ from typing import Any
 
 from hydro_core.catalog.itemwise import SOURCE
 from hydro_core.catalog.spec import Aggregate, Args, OpSpec, OverFunction, functions_of
-from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Fn
 from hydro_core.ir.graph import free_name
 from hydro_core.ir.term import App, LetRec, LetTerm, Ref, Term, applications
 from hydro_core.types.ddl import to_ddl

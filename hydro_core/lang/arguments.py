@@ -13,8 +13,8 @@ from hydro_core.catalog.registry import TYPED
 from hydro_core.catalog.spec import Aggregate, Arg, Args, OpSpec, OverFunction, TypeProblem
 from hydro_core.errors import Diagnostic, ProgramError, Span
 from hydro_core.functions.allowed import BUILTINS
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import constant, read_function
+from hydro_core.functions.tree import Fn
 from hydro_core.lang.parser import ArgumentText, Element
 from hydro_core.lang.signature import (
     ArgumentProblem,

@@ -14,7 +14,7 @@ from hydro_core.lang.params import NO_PARAMS, Params, called_with, check_named
 from hydro_core.lang.resolve import parse
 from hydro_core.lang.rules.translate import graph_of_rules, read_rules
 from hydro_core.lang.source import PROGRAMS, RULES, did_you_mean
-from hydro_core.machine.wrong_path import why_not
+from hydro_core.machine.faults import why_not
 
 _FORMS = (
     "FILE is a program `*.hydro`, rules `*.dl`, or `module:attribute` for a flow built in Python"

@@ -13,8 +13,8 @@ from hydro_core.catalog import combine, group, itemwise, ordered, state
 from hydro_core.catalog.over_functions import FUNCTIONS
 from hydro_core.catalog.registry import TYPED
 from hydro_core.catalog.spec import Aggregate, OpSpec, OverFunction
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_callable
+from hydro_core.functions.tree import Fn
 from hydro_core.lang.arguments import bound_function, check_count, no_function, with_returns
 from hydro_core.lang.signature import ArgumentProblem, neither, read_schema
 from hydro_core.lang.source import of_function

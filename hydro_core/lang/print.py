@@ -19,8 +19,8 @@ from hydro_core.catalog.over_functions import arguments_of
 from hydro_core.catalog.registry import ALGEBRA, TYPED
 from hydro_core.catalog.spec import Aggregate, Arg, OverFunction, functions_of
 from hydro_core.errors import HydroError
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import python_text
+from hydro_core.functions.tree import Fn
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId, is_generated
 from hydro_core.lang.resolve import parse
 from hydro_core.types.ddl import to_ddl

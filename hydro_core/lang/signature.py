@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar, get_args
 from hydro_core.catalog.registry import ALGEBRA, usage
 from hydro_core.catalog.spec import NO_ARGS, Aggregate, Arg, Args, OpSpec, OverFunction, TypeProblem
 from hydro_core.errors import Code
-from hydro_core.functions.fn import Algebra, Fn
+from hydro_core.functions.tree import Algebra, Fn
 from hydro_core.lang.foreign import cure_of_argument, cure_of_choice
 from hydro_core.lang.source import did_you_mean
 from hydro_core.types.ddl import parse_ddl

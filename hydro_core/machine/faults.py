@@ -1,8 +1,4 @@
-"""What a machine does to a run, in words: a full disk, a read-only file system, missing rights.
-
-Such faults come as errors of many libraries, each with the words of the operating system in it. The
-program and its data are not at fault, so the same run may succeed later.
-"""
+"""Faults of a machine in words: full disks, read-only file systems, missing rights, wrong paths."""
 
 from __future__ import annotations
 
@@ -16,9 +12,110 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from hydro_core.errors import Code, HydroError, InfrastructureError
-from hydro_core.storage.options import KINDS
+from hydro_core.errors import Code, DataError, HydroError, InfrastructureError
 from hydro_core.storage.problems import is_of_store, problem
+from hydro_core.storage.remote import DataPlace
+from hydro_core.storage.settings import KINDS
+
+# Which directories can hold Delta tables: the tables' library makes URLs of paths.
+
+
+_NOT_IN_PATHS = re.compile(r"[\[\]|^\\%]")
+"""What delta-rs makes another path of, or panics at."""
+
+
+def refuse_path(directory: DataPlace) -> None:
+    """Refuses a directory whose name the library of the tables cannot take.
+
+    Raises:
+        DataError: which characters there are (code `config`).
+    """
+    found = sorted(set(_NOT_IN_PATHS.findall(str(directory.absolute()))))
+    if found:
+        signs = " ".join(f"`{sign}`" for sign in found)
+        raise DataError.of(
+            "config",
+            f"there can be no Delta table in {directory}: its path has {signs}",
+            help="choose another directory",
+        )
+
+
+# What keeps a file or folder that somebody named from being read or written, in words.
+
+
+def why_not(path: Path, problem: OSError) -> str:
+    """Why a path was neither read nor written, as the end of a sentence.
+
+    >>> why_not(Path("none/x"), FileNotFoundError(errno.ENOENT, "No such file or directory"))
+    'there is no folder `none`'
+    """
+    above = next((p for p in path.parents if p.exists()), path)
+    if problem.errno in (errno.ENOTDIR, errno.EEXIST, errno.ENOENT):
+        if above.is_file():
+            return f"`{above}` is a file, and no folder"
+        if path.is_file():
+            return "it is a file, and no folder"
+        absent = [p for p in path.parents if not p.exists()]
+        return f"there is no folder `{absent[-1]}`" if absent else "there is no such file"
+    if problem.errno == errno.EISDIR:
+        return "it is a folder"
+    if problem.errno in (errno.EACCES, errno.EPERM):
+        return "this user has not the right to it"
+    return (problem.strerror or type(problem).__name__).lower()
+
+
+def refuse_unwritable(path: Path, option: str) -> None:
+    """Refuses a file that cannot be written, before what is written there has been computed.
+
+    Raises:
+        HydroError: why it cannot, as `written_at` says it.
+    """
+    is_new = not path.exists()
+    with written_at(path, option), path.open("a", encoding="utf-8"):
+        pass
+    if is_new:
+        path.unlink()
+
+
+def refuse_below_file(path: Path) -> None:
+    """Refuses a folder that is to be made where a file is above it.
+
+    Raises:
+        DataError: the file (code `config`).
+    """
+    if any(above.is_file() for above in path.parents):
+        problem = NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        message = f"no folder can be made at `{path}`: {why_not(path, problem)}"
+        raise DataError.of("config", message, help="name a folder that is new or empty")
+
+
+@contextmanager
+def written_at(path: Path, option: str) -> Iterator[None]:
+    """What keeps a place that an option names from being written becomes an error for people.
+
+    Raises:
+        DataError: the place is wrong (code `config`).
+        InfrastructureError: the machine is at fault: a full disk, missing rights.
+    """
+    try:
+        yield
+    except OSError as problem:
+        told = fault_of(problem, str(path))
+        if told is not None:
+            raise told from None
+        raise _unwritable(path, problem, option) from None
+
+
+def _unwritable(path: Path, problem: OSError, option: str) -> DataError:
+    message = f"{option}: `{path}` cannot be written: {why_not(path, problem)}"
+    return DataError.of("config", message, help=f"name another place with {option}")
+
+
+# What a machine does to a run, in words: a full disk, a read-only file system, missing rights.
+#
+# Such faults come as errors of many libraries, each with the words of the operating system in it.
+# The program and its data are not at fault, so the same run may succeed later.
+
 
 _LIBRARIES = frozenset(
     {"_internal", "alembic", "dagster", "deltalake", "py4j", "pyarrow", "pyspark", "sqlalchemy"}

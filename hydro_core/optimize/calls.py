@@ -15,7 +15,7 @@ from hydro_core.catalog.over_functions import aggregate_of
 from hydro_core.catalog.spec import Aggregate, Args, Fails, functions_of
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.bind import bind
-from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Fn
 from hydro_core.ir.graph import Endpoint, reachable
 from hydro_core.optimize.egraph import (
     ClassId,

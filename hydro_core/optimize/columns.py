@@ -34,9 +34,8 @@ from hydro_core.catalog.classes import (
 from hydro_core.catalog.group import aggregates
 from hydro_core.catalog.itemwise import SELECT
 from hydro_core.catalog.spec import Aggregate, Args, State, functions_of
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of
-from hydro_core.functions.tree import Bind, Make, Param, Part, nodes
+from hydro_core.functions.tree import Bind, Fn, Make, Param, Part, nodes
 from hydro_core.functions.views import ITEM
 from hydro_core.ir.graph import (
     Endpoint,

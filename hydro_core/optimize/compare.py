@@ -20,9 +20,8 @@ from typing import Any
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.catalog.spec import Aggregate, Args
 from hydro_core.errors import ProgramError
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.forms import known_by
-from hydro_core.functions.tree import Const, Expr, IfElse, Op, Part, children, with_children
+from hydro_core.functions.tree import Const, Expr, Fn, IfElse, Op, Part, children, with_children
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.optimize.alike import Bisimilar, bisimilar
 from hydro_core.optimize.calls import FailingCalls, doubtful_in

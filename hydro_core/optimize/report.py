@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from hydro_core.catalog.combine import UNION
-from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Fn
 from hydro_core.ir.graph import Graph, NodeId
 from hydro_core.ir.sexpr import Atom, SExpr, flatten, function_names, show_tree, to_tree
 from hydro_core.ir.term import Term, to_terms

@@ -24,7 +24,7 @@ from hydro_core.catalog.classes import (
 )
 from hydro_core.catalog.group import aggregates
 from hydro_core.catalog.spec import NO_ARGS, Args, Barrier, OpSpec, OrderRule
-from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Fn
 from hydro_core.ir.graph import Node
 from hydro_core.ir.sexpr import Atom, SExpr, read
 from hydro_core.types.item import Order

@@ -40,7 +40,7 @@ from hydro_core.catalog.group import (
     with_extremes,
 )
 from hydro_core.catalog.spec import functions_of
-from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Fn
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId, first_inputs
 from hydro_core.plan.stored_rows import (
     ExtremeRows,

@@ -21,9 +21,8 @@ from hydro_core.analysis.identity import applied_to, projection
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import passes_on
 from hydro_core.catalog.spec import Aggregate, Arg, OverFunction
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.forms import printed, stored_form
-from hydro_core.functions.tree import children
+from hydro_core.functions.tree import Fn, children
 from hydro_core.ir.graph import Endpoint, Node, NodeId, components, predecessors
 from hydro_core.types.item import ItemType, Order
 

@@ -26,8 +26,7 @@ from hydro_core.catalog.classes import (
     Projection,
 )
 from hydro_core.catalog.forms import Form
-from hydro_core.functions.fn import Fn
-from hydro_core.functions.tree import Const
+from hydro_core.functions.tree import Const, Fn
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.tick_plan import Kind, StateSlot, TickPlan, group_key, key_paths
 from hydro_core.types.item import FieldPath, ItemType, Row, at, leaves

@@ -14,8 +14,7 @@ from typing import Any, get_type_hints
 from hydro_core.errors import ProgramError, Span
 from hydro_core.lang.params import params_of
 from hydro_core.lang.source import PROGRAMS
-from hydro_core.machine.environment import wrong_master
-from hydro_core.machine.spark_conf import conf_of, wrong_conf
+from hydro_core.machine.environment import conf_of, wrong_conf, wrong_master
 from hydro_core.project.flow_asset import (
     Bound,
     Expect,

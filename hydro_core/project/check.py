@@ -20,8 +20,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from hydro_core.errors import Diagnostic, HydroError, ProgramError, TypeProblem
 from hydro_core.files.local_path import place_at
 from hydro_core.lang.source import did_you_mean
-from hydro_core.machine.environment import wrong_master
-from hydro_core.machine.spark_conf import wrong_conf
+from hydro_core.machine.environment import wrong_conf, wrong_master
 from hydro_core.project.flow_asset import Expect, FlowAsset, FlowOutput, Landing, Shards
 from hydro_core.project.yaml_text import is_within_project
 from hydro_core.settings import MOST_SHARDS

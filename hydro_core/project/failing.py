@@ -33,7 +33,7 @@ from hydro_core.catalog.spec import Arg, Args, OpSpec, functions_of
 from hydro_core.catalog.state import DELTA
 from hydro_core.errors import Diagnostic
 from hydro_core.functions.call import Use
-from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Fn
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId, free_name
 from hydro_core.optimize.calls import is_total
 from hydro_core.plan.tick_plan import Kind, kinds_of

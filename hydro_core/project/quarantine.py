@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from hydro_core.catalog.itemwise import DROP, FILTER, MAP, SELECT, SINK
 from hydro_core.catalog.spec import Args, OpSpec
 from hydro_core.errors import ProgramError
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_function
+from hydro_core.functions.tree import Fn
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId, free_name
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.types.item import (

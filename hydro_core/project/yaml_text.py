@@ -22,7 +22,7 @@ import yaml
 from hydro_core.errors import Diagnostic, ProgramError, Span
 from hydro_core.functions.call import shortened
 from hydro_core.lang.source import did_you_mean
-from hydro_core.machine.wrong_path import why_not
+from hydro_core.machine.faults import why_not
 from hydro_core.settings import MOST_ALIASED
 from hydro_core.types.values import WrittenFloat
 

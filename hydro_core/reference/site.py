@@ -19,7 +19,7 @@ from hydro_core.functions.call import (
     shown,
     why,
 )
-from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Fn
 from hydro_core.ir.graph import Node
 from hydro_core.reference.bag import fits
 from hydro_core.types.common import common_type

@@ -37,9 +37,8 @@ from hydro_core.catalog.internal import OF_SHARD
 from hydro_core.catalog.spec import Args, OrderRule
 from hydro_core.compile import Compiled, compile_graph
 from hydro_core.errors import Diagnostic, ProgramError
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of, is_complete
-from hydro_core.functions.tree import Expr, Make, Op, Param, Part, children, with_children
+from hydro_core.functions.tree import Expr, Fn, Make, Op, Param, Part, children, with_children
 from hydro_core.functions.views import ITEM
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId, behind
 from hydro_core.lang.source import no_such_input

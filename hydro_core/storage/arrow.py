@@ -1,26 +1,108 @@
-"""Files of a store as Arrow reads them: some files that were listed, and nothing else of the store.
-
-Arrow asks for the end of a Parquet file before it knows whether it wants any of its rows, and a
-landing has many files of which a tick wants a few. So the ends of files are held, up to a number of
-bytes: a file that is there unchanged is not asked for again.
-"""
+"""Files of a store as Arrow reads them: files that were listed, and nothing else of the store."""
 
 from __future__ import annotations
 
 import atexit
 import gc
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import WeakSet
 
 import pyarrow as pa
+from pyarrow.fs import FileInfo, FileSystemHandler, FileType
 
-from hydro_core.storage.held import Held
 from hydro_core.storage.remote import DataPlace, Remote, RemoteFile
 
 if TYPE_CHECKING:
     from pyarrow.fs import PyFileSystem
+
+
+# What was read, held in memory up to a number of bytes.
+
+
+T = TypeVar("T")
+
+
+class Held(Generic[T]):
+    """Values up to so many bytes; those that were not asked for the longest go first."""
+
+    def __init__(self, most: int, size: Callable[[T], int]) -> None:
+        """`size` tells the bytes of a value."""
+        self.most, self._size = most, size
+        self._values: OrderedDict[Hashable, T] = OrderedDict()
+        self._bytes = 0
+        self._lock = Lock()
+
+    def get(self, key: Hashable) -> T | None:
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+            return self._values.get(key)
+
+    def put(self, key: Hashable, value: T) -> T:
+        """Holds a value, and gives it; the last one is held however large it is."""
+        with self._lock:
+            if key not in self._values:
+                self._values[key] = value
+                self._bytes += self._size(value)
+            while self._bytes > self.most and len(self._values) > 1:
+                _, given_up = self._values.popitem(last=False)
+                self._bytes -= self._size(given_up)
+        return value
+
+
+# Some files of a bucket as a file system of Arrow: they are read, and nothing else.
+
+
+class ArrowFiles(FileSystemHandler):
+    """The files by their names, each opened as it is said."""
+
+    def __init__(
+        self, files: Mapping[str, Remote], opened: Callable[[Remote], pa.NativeFile]
+    ) -> None:
+        self._files, self._opened = files, opened
+
+    def get_type_name(self) -> str:
+        return "hydrotick"
+
+    def normalize_path(self, path: str) -> str:
+        return path
+
+    def get_file_info(self, paths: str | list[str]) -> Any:
+        return [self._info(path) for path in ([paths] if isinstance(paths, str) else paths)]
+
+    def open_input_file(self, path: str) -> pa.NativeFile:
+        return self._opened(self._files[path])
+
+    def open_input_stream(self, path: str) -> pa.NativeFile:
+        return self.open_input_file(path)
+
+    def _info(self, path: str) -> FileInfo:
+        file = self._files.get(path)
+        if file is None:
+            return FileInfo(path, FileType.NotFound)
+        found = file.stat()
+        return FileInfo(path, FileType.File, size=found.st_size, mtime_ns=found.st_mtime_ns)
+
+    def _refused(self, *given: Any, **named: Any) -> Any:
+        """Nobody asks for folders, and nothing is written or removed."""
+        raise NotImplementedError(given, named)
+
+    get_file_info_selector = create_dir = move = copy_file = _refused
+    delete_dir = delete_dir_contents = delete_root_dir_contents = delete_file = _refused
+    open_output_stream = open_append_stream = _refused
+
+
+# Files of a store as Arrow reads them: some files that were listed, and nothing else of the
+# store.
+#
+# Arrow asks for the end of a Parquet file before it knows whether it wants any of its rows, and a
+# landing has many files of which a tick wants a few. So the ends of files are held, up to a
+# number of bytes: a file that is there unchanged is not asked for again.
+
 
 _END = 64 * 1024
 """What Arrow reads of a Parquet file first."""
@@ -97,7 +179,5 @@ def file_system(files: Sequence[DataPlace]) -> PyFileSystem | None:
     if not remote:
         return None
     from pyarrow.fs import PyFileSystem
-
-    from hydro_core.storage.arrow_files import ArrowFiles
 
     return PyFileSystem(ArrowFiles(remote, opened_in_store))

@@ -16,8 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from hydro_core.errors import InfrastructureError, ProgramError
-from hydro_core.storage.options import HADOOP_SCHEMES, KINDS, for_delta
-from hydro_core.storage.settings import StorageSettings
+from hydro_core.storage.settings import HADOOP_SCHEMES, KINDS, StorageSettings, for_delta
 from hydro_core.storage.store import FileStore, StoredFile, bucket_store
 
 _URL = re.compile(r"([a-z0-9]+)://([^/]*)(?:/(.*))?", re.IGNORECASE | re.DOTALL)

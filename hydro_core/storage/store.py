@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from hydro_core.storage.credentials import s3_credentials
-from hydro_core.storage.options import for_obstore
 from hydro_core.storage.problems import is_without_words, store_errors
-from hydro_core.storage.settings import StorageSettings
+from hydro_core.storage.settings import StorageSettings, for_obstore
 
 _LISTED_AT_ONCE = 1_000
 _PIECE = 1 << 20

@@ -14,8 +14,7 @@ from typing import Any, TypeVar
 
 from hydro_core.compile import Compiled
 from hydro_core.errors import DataError
-from hydro_core.functions.fn import Fn
-from hydro_core.functions.tree import Const
+from hydro_core.functions.tree import Const, Fn
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.settings import Settings
 from hydro_core.ticks.tick import Outputs, TickInput

@@ -29,7 +29,7 @@ from dagster_shared.error import SerializableErrorInfo
 from hydro_core.cli import output
 from hydro_core.cli.command import Asked, MisuseError
 from hydro_core.errors import DataError, shown_file
-from hydro_core.machine.processes import this_process
+from hydro_core.machine.locks import this_process
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.ticks.calendar import TickWindow, span

@@ -15,9 +15,7 @@ from pathlib import Path
 from hydro_core.cli.command import Asked, MisuseError
 from hydro_core.errors import DataError
 from hydro_core.files.local_path import place_at
-from hydro_core.machine.delta_path import refuse_path
-from hydro_core.machine.faults import faults_as_errors, raise_outage
-from hydro_core.machine.wrong_path import refuse_below_file
+from hydro_core.machine.faults import faults_as_errors, raise_outage, refuse_below_file, refuse_path
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.copy import (
     copy_pipeline,

@@ -25,7 +25,7 @@ import dagster as dg
 from hydro_core.cli import output
 from hydro_core.cli.command import Asked
 from hydro_core.errors import DataError, HydroError
-from hydro_core.machine.processes import host_of
+from hydro_core.machine.locks import host_of
 
 from ..code_location.next_run import in_words
 from ..code_location.records import end_orphans

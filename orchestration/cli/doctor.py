@@ -27,7 +27,7 @@ from ..project.project import current
 from ..project.settings import ProjectSettings
 
 if TYPE_CHECKING:
-    from hydro_core.spark.session.executors import ExecutorPython
+    from hydro_core.spark.session.session import ExecutorPython
 
 
 def doctor(options: Asked) -> int:
@@ -274,7 +274,7 @@ def _where(
 def _of(
     what: str, settings: ProjectSettings, spark: SparkSettings, places: Sequence[Remote]
 ) -> Iterator[Finding]:
-    from hydro_core.spark.session.executors import executor_pythons
+    from hydro_core.spark.session.session import executor_pythons
 
     try:
         found = executor_pythons(spark, places)

@@ -20,7 +20,7 @@ from hydro_core.lang.load import load
 from hydro_core.lang.rules.syntax import Literals
 from hydro_core.lang.source import PROGRAMS
 from hydro_core.machine.environment import settings_of
-from hydro_core.machine.wrong_path import refuse_unwritable, written_at
+from hydro_core.machine.faults import refuse_unwritable, written_at
 from hydro_core.project.program import program_of
 from hydro_core.running import check_ticks, given_types, read_ticks
 from hydro_core.ticks.calendar import Calendar

@@ -20,7 +20,7 @@ import yaml
 from hydro_core.cli import output
 from hydro_core.cli.command import Asked
 from hydro_core.errors import DataError, HydroError, ProgramError, shown_file
-from hydro_core.machine.processes import has_ended
+from hydro_core.machine.locks import has_ended
 from hydro_core.project.discover import Broken, no_flows
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.functions.reruns import CURE

@@ -20,7 +20,7 @@ import dagster as dg
 from dagster._core.storage.tags import GRPC_INFO_TAG
 
 from hydro_core.errors import DataError, HydroError
-from hydro_core.machine.processes import has_ended, host_of, process_named, this_process
+from hydro_core.machine.locks import has_ended, host_of, process_named, this_process
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.store.ledger.ledger import Ledger
 from hydro_core.ticks.calendar import Calendar, TickWindow

@@ -11,8 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from hydro_core.errors import DataError
 from hydro_core.files.local_path import place_at
-from hydro_core.machine.environment import wrong_variable
-from hydro_core.machine.spark_conf import conf_of
+from hydro_core.machine.environment import conf_of, wrong_variable
 from hydro_core.project.discover import ASSETS, PROJECT, SETTINGS, project_root
 from hydro_core.settings import Settings, size_in_bytes
 from hydro_core.storage.remote import DataPlace, Remote, is_remote, remote_at

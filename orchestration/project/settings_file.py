@@ -66,12 +66,12 @@ from hydro_core.lang.source import did_you_mean
 from hydro_core.machine.environment import (
     MASTER,
     MEMORY,
+    wrong_conf,
     wrong_master,
     wrong_memory,
     wrong_variable,
 )
-from hydro_core.machine.spark_conf import wrong_conf
-from hydro_core.machine.wrong_path import why_not
+from hydro_core.machine.faults import why_not
 from hydro_core.project.yaml_text import leads_out
 from hydro_core.storage.remote import is_remote, remote_at
 

@@ -225,7 +225,7 @@ def _computed(
     found: ToForget, first: int, reading: LandingReads, gone: Gone, log: Log
 ) -> TickReport:
     """The report of the last tick, or of the one that failed; then all is as it was."""
-    from hydro_core.spark.executor.failed_job import failures_as_errors
+    from hydro_core.spark.executor.shell import failures_as_errors
     from hydro_core.spark.pipeline.rework import KeptReads
     from hydro_core.spark.pipeline.start_rework import correction
 

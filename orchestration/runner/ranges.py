@@ -98,7 +98,7 @@ class EndedError(NotRunError, EngineEndedError):
 @contextmanager
 def faults_of(pipeline: Pipeline) -> Iterator[None]:
     """Within it, what fails in a pipeline's directory or in Spark is an error for people."""
-    from hydro_core.spark.executor.failed_job import failures_as_errors
+    from hydro_core.spark.executor.shell import failures_as_errors
 
     with (
         faults_as_errors(f"the pipeline in {pipeline.directory}"),

@@ -27,8 +27,7 @@ from hydro_core.ir.graph import Node
 from hydro_core.ir.render import Picture, picture_of, svg
 from hydro_core.ir.render.layout import title
 from hydro_core.lang.comments import Comments
-from hydro_core.machine.faults import raise_outage
-from hydro_core.machine.wrong_path import written_at
+from hydro_core.machine.faults import raise_outage, written_at
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
 

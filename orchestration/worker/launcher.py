@@ -21,7 +21,7 @@ from dagster._serdes import ConfigurableClassData
 from dagster._utils.hosted_user_process import recon_job_from_origin
 from dagster._utils.interrupts import capture_interrupts, pop_captured_interrupt
 
-from hydro_core.machine.processes import has_ended, host_of, this_process
+from hydro_core.machine.locks import has_ended, host_of, this_process
 
 from ..instance.run_tags import flow_of, process_of, process_tag
 from .wire import ask, place_in

@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import Any
 
 from hydro_core.errors import HydroError
-from hydro_core.machine.processes import this_process
+from hydro_core.machine.locks import this_process
 
 from ..project.logs import log_bug, open_logs
 from ..project.project import Project, current

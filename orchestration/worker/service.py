@@ -27,7 +27,7 @@ from typing import Any
 
 from hydro_core.lang.source import PROGRAMS
 from hydro_core.machine.environment import MASTER, MEMORY
-from hydro_core.machine.processes import this_process
+from hydro_core.machine.locks import this_process
 from hydro_core.project.discover import ASSETS, PROJECT, SETTINGS
 from hydro_core.settings import MEBIBYTE, size_in_bytes
 

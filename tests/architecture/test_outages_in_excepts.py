@@ -56,11 +56,11 @@ _REASONS: Mapping[str, str] = {
     """,
     "It asks what another process or this machine is, and not what is stored.": """
         hydro_core/machine/locks.py holder: OSError
-        hydro_core/machine/processes.py _number_and_start: OSError
-        hydro_core/machine/processes.py _machine_start: OSError
-        hydro_core/spark/executor/failed_job.py _configured: OSError
+        hydro_core/machine/locks.py _number_and_start: OSError
+        hydro_core/machine/locks.py _machine_start: OSError
+        hydro_core/spark/executor/shell.py _configured: OSError
         hydro_core/spark/frames/materialize.py held_until_the_end: OSError
-        hydro_core/spark/session/internal.py _may_be_its_end: OSError
+        hydro_core/spark/session/failures.py _may_be_its_end: OSError
         hydro_core/spark/session/java.py java_version: OSError
         hydro_core/spark/session/launch.py runs_jobs: OSError
         hydro_core/spark/session/launch.py _jvm_answers: OSError
@@ -90,7 +90,7 @@ _REASONS: Mapping[str, str] = {
         orchestration/worker/wire.py close: OSError
     """,
     "It hands the error whole to who has asked.": """
-        hydro_core/spark/session/executors.py executor_pythons: Exception
+        hydro_core/spark/session/session.py executor_pythons: Exception
         orchestration/worker/launcher.py _executed: BaseException
         orchestration/worker/process.py _do: BaseException
         orchestration/cli/doctor.py _written: OSError

@@ -17,9 +17,9 @@ import pytest
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.call import call_item
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.lineage import FieldMap, ResultUse, field_map
 from hydro_core.functions.result_type import result_type
+from hydro_core.functions.tree import Fn
 from hydro_core.types.item import FieldPath
 from hydro_core.types.values import canonical, conform
 from tests.support.functions import live

@@ -23,7 +23,7 @@ from hydro_core.catalog.classes import PerItem, Projection
 from hydro_core.catalog.spec import functions_of
 from hydro_core.compile import Compiled, compile_graph, compile_text, optimized, stratified
 from hydro_core.errors import DataError
-from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Fn
 from hydro_core.ir.graph import Node
 from hydro_core.lang.resolve import parse
 from hydro_core.plan.tick_plan import Kind, kinds_of

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from hydro_core.catalog.forms import Form
-from hydro_core.spark.frames.from_arrow import table_frame
+from hydro_core.spark.frames.leaf import table_frame
 from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.types.ddl import parse_ddl

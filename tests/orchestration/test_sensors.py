@@ -19,7 +19,7 @@ from dagster._core.events import EngineEventData
 from dagster._core.storage.tags import GRPC_INFO_TAG
 
 from hydro_core.cli.main import run_command
-from hydro_core.machine.processes import this_process
+from hydro_core.machine.locks import this_process
 from hydrotick.cli.status import _table, status_of
 from hydrotick.code_location.asset_specs import asset_key
 from hydrotick.code_location.factory import flow_definitions

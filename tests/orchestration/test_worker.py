@@ -11,7 +11,7 @@ import dagster as dg
 import psutil
 import pytest
 
-from hydro_core.machine.processes import number_of
+from hydro_core.machine.locks import number_of
 from hydrotick.code_location.factory import flow_definitions
 from hydrotick.instance.run_tags import PROCESS_TAG
 from hydrotick.project.project import project_at

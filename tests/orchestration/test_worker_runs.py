@@ -18,7 +18,7 @@ import dagster as dg
 import psutil
 import pytest
 
-from hydro_core.machine.processes import has_ended, this_process
+from hydro_core.machine.locks import has_ended, this_process
 from hydrotick.instance import prepare_instance
 from hydrotick.instance.opening import open_instance
 from hydrotick.instance.run_tags import PROCESS_TAG

@@ -17,9 +17,9 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
 from hydro_core.functions.call import call_item
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_function
 from hydro_core.functions.result_type import result_type
+from hydro_core.functions.tree import Fn
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.columns import NotCompilable, to_column
 from hydro_core.spark.functions.columns import value as columns_value

@@ -13,9 +13,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hydro_core.engines import Options
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.library.regex import RE
 from hydro_core.functions.library.registry import DATA_FUNCTIONS
+from hydro_core.functions.tree import Fn
 from hydro_core.lang.resolve import parse
 from hydro_core.running import run_json
 from hydro_core.spark.lower.explained import runtime

@@ -20,7 +20,7 @@ from hydro_core.running import run_json
 from hydro_core.spark.lower.aggregates import merged_aggregate
 from hydro_core.spark.lower.items import GroupKeys
 from hydro_core.spark.lower.keyed import Merging
-from hydro_core.spark.session.sessions import few_rows_session
+from hydro_core.spark.session.session import few_rows_session
 from hydro_core.types.ddl import parse_ddl
 from tests.support.refused import Refused
 

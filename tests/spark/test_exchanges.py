@@ -19,8 +19,7 @@ from hydro_core.catalog.forms import Form
 from hydro_core.compile import Compiled, compile_text, optimized
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
-from hydro_core.spark.executor.executor import run_range
-from hydro_core.spark.executor.job import Job
+from hydro_core.spark.executor.executor import Job, run_range
 from hydro_core.spark.frames.relation import COUNT, ITEM, TICK
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.pipeline.tables import output_tables

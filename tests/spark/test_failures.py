@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from hydro_core.errors import DataError, Span
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_callable
+from hydro_core.functions.tree import Fn
 from hydro_core.settings import Settings
 from hydro_core.spark.frames.leaf import frame_of
 from hydro_core.spark.functions.apply import apply

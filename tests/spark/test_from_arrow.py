@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import hydro_core.spark
-from hydro_core.spark.frames.from_arrow import table_frame
+from hydro_core.spark.frames.leaf import table_frame
 
 pytestmark = pytest.mark.spark
 

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from hydro_core.spark.frames.from_arrow import table_frame
+from hydro_core.spark.frames.leaf import table_frame
 from hydro_core.spark.frames.materialize import Materialize, checkpointed, collected, held
 
 pytestmark = pytest.mark.spark

@@ -21,7 +21,7 @@ from hydro_core.spark.frames.materialize import is_of_each_job
 from hydro_core.spark.pipeline import expected, jobs
 from hydro_core.spark.pipeline.kept_plan import KEPT_PLANS, KeptPlans, can_be_kept
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.session.sessions import few_rows_session
+from hydro_core.spark.session.session import few_rows_session
 from tests.spark.pipelines import SETTINGS, Batch, batch, opened, planned
 from tests.spark.test_small_ticks import Work, flights_of
 from tests.spark.test_small_ticks import planned as planned_flow

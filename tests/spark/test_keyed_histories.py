@@ -17,7 +17,7 @@ from hydro_core.plan.planner import plan
 from hydro_core.running import given_types, read_ticks
 from hydro_core.settings import Settings
 from hydro_core.spark.executor.memory import Memory
-from hydro_core.spark.session.sessions import few_rows_session
+from hydro_core.spark.session.session import few_rows_session
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.tick import Outputs
 from hydro_core.validation.simulation.pipelines import on_pipelines

@@ -16,12 +16,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hydro_core.errors import TypeProblem
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of
 from hydro_core.functions.kinds import TIMEDELTA
 from hydro_core.functions.library.entry import Parameter
 from hydro_core.functions.library.registry import FUNCTIONS, members_of
-from hydro_core.functions.tree import Const, Expr, Make, Op, Param, Part
+from hydro_core.functions.tree import Const, Expr, Fn, Make, Op, Param, Part
 from hydro_core.spark.lower.explained import runtime
 from hydro_core.types.ddl import parse_ddl
 from tests.spark.differential import compare

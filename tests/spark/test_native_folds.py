@@ -15,9 +15,9 @@ from pyspark.sql import functions as F
 from hydro_core.catalog.registry import CATALOG
 from hydro_core.catalog.spec import Args
 from hydro_core.functions.call import call_accumulate, call_pair
-from hydro_core.functions.fn import Algebra, Fn
 from hydro_core.functions.read import read_function
 from hydro_core.functions.result_type import accumulator_type
+from hydro_core.functions.tree import Algebra, Fn
 from hydro_core.ir.graph import Node
 from hydro_core.plan.tick_plan import Kind
 from hydro_core.spark.frames.types import spark_type
@@ -26,7 +26,7 @@ from hydro_core.spark.lower.aggregates import MergedResult
 from hydro_core.spark.lower.folds import native_fold, native_reduction, wrapped
 from hydro_core.spark.lower.items import literal
 from hydro_core.spark.lower.registry import Step
-from hydro_core.spark.session.sessions import few_rows_session
+from hydro_core.spark.session.session import few_rows_session
 from hydro_core.types.arrow import from_arrow
 from hydro_core.types.common import type_of
 from hydro_core.types.ddl import parse_ddl

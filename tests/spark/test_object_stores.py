@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from hydro_core.cli.main import main
 from hydro_core.errors import InfrastructureError
-from hydro_core.spark.executor.failed_job import failures_as_errors
+from hydro_core.spark.executor.shell import failures_as_errors
 from hydro_core.spark.inputs.looks import LandingTable
 from hydro_core.spark.inputs.reading import InputBatches
 from hydro_core.ticks.calendar import Calendar

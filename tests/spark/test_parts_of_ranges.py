@@ -19,7 +19,7 @@ from hydro_core.settings import Settings
 from hydro_core.spark.executor.memory import Memory
 from hydro_core.spark.inputs.batches import batch_of
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.session.sessions import few_rows_session
+from hydro_core.spark.session.session import few_rows_session
 from tests.support.refused import Refused
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from hydro_core.spark.executor.memory import Memory
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.prepared import RangeRequest
 from hydro_core.spark.pipeline.stored_rows import alive_rows
-from hydro_core.spark.session.sessions import few_rows_session
+from hydro_core.spark.session.session import few_rows_session
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.tick import Outputs, TickInput
 from hydro_core.types.ddl import parse_ddl

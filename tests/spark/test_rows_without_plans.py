@@ -15,7 +15,7 @@ from hydro_core.reference.interpreter import run_ticks
 from hydro_core.running import read_ticks
 from hydro_core.settings import Settings
 from hydro_core.spark.frames.materialize import checkpointed, held
-from hydro_core.spark.session.sessions import few_rows_session
+from hydro_core.spark.session.session import few_rows_session
 from tests.support.stored import FEW, MANY, Part, stored_outputs
 
 pytestmark = pytest.mark.spark

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hydro_core.plan.planner import plan
-from hydro_core.spark.executor.executor import run_range
-from hydro_core.spark.executor.job import Job
+from hydro_core.spark.executor.executor import Job, run_range
 from hydro_core.spark.frames.leaf import frame_of
 from tests.spark.engines import assert_same, cuts, program
 

@@ -16,7 +16,7 @@ from hydro_core.errors import DataError, InternalSparkError
 from hydro_core.plan.planner import in_parts
 from hydro_core.spark.executor import memory
 from hydro_core.spark.executor.shell import attempt
-from hydro_core.spark.frames import log, relation
+from hydro_core.spark.frames import relation
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from tests.spark.engines import assert_same, program
 from tests.spark.pipelines import SETTINGS
@@ -113,7 +113,7 @@ def test_an_internal_error_of_spark_is_told_at_once(
     def runs(storage: Any, first: int, last: int, longest: int | None) -> Any:
         return in_parts(first, last, longest, lambda start, end: counted(storage, start, end))
 
-    for module in (log, relation):
+    for module in (relation,):
         monkeypatch.setattr(module, "exploded", as_they_come)
     monkeypatch.setattr("hydro_core.spark.lower.keyed.exploded", as_they_come)
     monkeypatch.setattr(memory, "run_ticks", runs)

@@ -19,13 +19,12 @@ from hydro_core.analysis.identity import applied_to
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.catalog.spec import functions_of
 from hydro_core.errors import HydroError, TypeProblem
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.forms import known_by, printed, stored_form
 from hydro_core.functions.from_tree import function_of
 from hydro_core.functions.known_folds import known_fold
 from hydro_core.functions.lineage import FieldMap, field_map
 from hydro_core.functions.result_type import result_type
-from hydro_core.functions.tree import Expr
+from hydro_core.functions.tree import Expr, Fn
 from hydro_core.lang.resolve import parse
 from hydro_core.optimize.calls import is_total
 from hydro_core.spark.functions.columns.value import NotCompilable

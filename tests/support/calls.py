@@ -9,11 +9,10 @@ from itertools import islice, product
 from typing import Any
 
 from hydro_core.errors import TypeProblem
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.library.operators import OPERATORS
 from hydro_core.functions.library.registry import ALL_METHODS, FUNCTIONS
 from hydro_core.functions.result_type import result_type
-from hydro_core.functions.tree import Const, Expr, Op, Param, Part
+from hydro_core.functions.tree import Const, Expr, Fn, Op, Param, Part
 from hydro_core.types.ddl import parse_ddl
 
 DDL = (

@@ -6,8 +6,8 @@ import ast
 import linecache
 from typing import Any
 
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_callable, read_function
+from hydro_core.functions.tree import Fn
 
 
 def text(source: str, **bindings: Any) -> Fn:

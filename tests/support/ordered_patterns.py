@@ -6,7 +6,7 @@ from random import Random
 
 from hydro_core.catalog.ordered import OVER, with_tails
 from hydro_core.catalog.spec import Aggregate, Args, OverFunction
-from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Fn
 from hydro_core.lang.resolve import parse
 from hydro_core.optimize.rules.ordered import of_one_key
 from hydro_core.types.ddl import parse_ddl

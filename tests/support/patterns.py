@@ -9,7 +9,7 @@ from random import Random
 from hydro_core.catalog.column_rules import aggregated
 from hydro_core.catalog.internal import RUNNING_OVER, operator
 from hydro_core.catalog.spec import NO_ARGS, Aggregate, Args, OpSpec
-from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Fn
 from hydro_core.ir.graph import Endpoint, Graph, Node
 from hydro_core.lang.resolve import parse
 from hydro_core.optimize.rule import (

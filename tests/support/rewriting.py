@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hydro_core.catalog.internal import operator
 from hydro_core.catalog.spec import Args
 from hydro_core.compile import Compiled, compile_graph
-from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Fn
 from hydro_core.ir.graph import Node
 from hydro_core.ir.sexpr import flatten, function_names, read, show_tree, to_tree
 from hydro_core.ir.term import App, to_terms

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hydro_core.functions.call import compiled
-from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Fn
 from hydro_core.lang.rules.bodies import Body, Matched, check_head
 from hydro_core.lang.rules.syntax import Argument, DedalusRule, RuleExpression, constant_of
 from hydro_core.lang.rules.translate import Rules, recursive_groups

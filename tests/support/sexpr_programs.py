@@ -12,8 +12,8 @@ from typing import Any
 from hydro_core.catalog.internal import operator
 from hydro_core.catalog.itemwise import SOURCE
 from hydro_core.catalog.spec import NO_ARGS, Aggregate, Arg, Args, OpSpec, OverFunction
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import constant
+from hydro_core.functions.tree import Fn
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.sexpr import Atom, SExpr, flatten, read
 from hydro_core.ir.term import App, Bindings, LetRec, LetTerm, Ref, Term

@@ -20,8 +20,7 @@ from hydro_core.analysis.partition.terms import UNKNOWN, At, KeyTerm, opaque_ter
 from hydro_core.catalog.registry import NAMES
 from hydro_core.catalog.spec import Args
 from hydro_core.compile import Compiled, compile_graph
-from hydro_core.functions.fn import Fn
-from hydro_core.functions.tree import Op
+from hydro_core.functions.tree import Fn, Op
 from hydro_core.ir.graph import Endpoint, Graph, Node
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.ticks.tick import TickInput

@@ -1,4 +1,4 @@
-"""Tuples, lists, ranges, rows, dicts and sets: what is made of their parts, and their methods."""
+"""Tuples, lists, ranges, rows, dicts and sets: construction, methods, and choices among values."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from hydro_core.functions.constant_limits import Budget
 from hydro_core.functions.kinds import (
     ANY,
     NULL,
     DictOf,
     ExprType,
+    Mixed,
     SetOf,
     computed_of,
     elements,
@@ -25,8 +25,10 @@ from hydro_core.functions.library.entry import (
     ANYTHING,
     MANY,
     WHOLE,
+    Budget,
     CallSite,
     CallTyping,
+    Library,
     Members,
     Operation,
     method,
@@ -35,10 +37,13 @@ from hydro_core.functions.library.entry import (
     same,
     several,
 )
-from hydro_core.functions.library.operator_types import binary
-from hydro_core.functions.library.operators import is_ordered
+from hydro_core.functions.library.operators import binary, is_ordered
 from hydro_core.functions.tree import Bind, Expr, Make, Op, constant_of
 from hydro_core.types.item import BOOLEAN, LONG, Array, Row, Tuple
+from hydro_core.types.values import canonical, sort_key
+
+# Tuples, lists, ranges, rows, dicts and sets: what is made of their parts, and their methods.
+
 
 _PER_NUMBER = sys.getsizeof(0) + 16
 _SETS = (optional(MANY),) * 100
@@ -249,3 +254,57 @@ OF_PARTS: Members = {
     "zip": Operation(_of_zip, None, zip),
 }
 OF_DICTS: Members = {"dict.fromkeys": Operation(ANY, (ANYTHING, optional(ANYTHING)), dict.fromkeys)}
+
+
+# Choices among values, of which some may be null: they say themselves what they make of one.
+
+
+DATA = Library()
+
+
+# the types of calls
+
+
+def _common(site: CallSite) -> ExprType:
+    site.some()
+    return joined(site.args, site.place)
+
+
+def _extreme(site: CallSite) -> ExprType:
+    site.count(2, 1000)
+    return of_extreme(site)
+
+
+def _first(site: CallSite) -> ExprType:
+    site.count(2, 2)
+    value, other = site.args
+    if isinstance(joined(site.args, site.place), Mixed):
+        raise site.problem(f"{value} and {other} are never equal")
+    return value
+
+
+# what programs call
+
+
+@DATA.own(_common)
+def coalesce(*values: Any) -> Any:
+    """The first value that is not null."""
+    return next((value for value in values if value is not None), None)
+
+
+@DATA.own(_extreme)
+def greatest(*values: Any) -> Any:
+    """The greatest of the values that are not null, NaN above all numbers."""
+    return max((v for v in values if v is not None), key=sort_key, default=None)
+
+
+@DATA.own(_extreme)
+def least(*values: Any) -> Any:
+    """The least of the values that are not null."""
+    return min((v for v in values if v is not None), key=sort_key, default=None)
+
+
+@DATA.own(_first)
+def nullif(value: Any, other: Any) -> Any:
+    """The value; null if it is equal to another, NaN to NaN."""
+    return None if canonical(value) == canonical(other) else value

@@ -8,15 +8,15 @@ from decimal import Decimal as DecimalValue
 from decimal import InvalidOperation
 from typing import Any
 
-from hydro_core.functions.constant_limits import Budget, check_places
 from hydro_core.functions.kinds import ANY, TIMEDELTA, ExprType, computed_of, is_open, number
-from hydro_core.functions.library import costs
+from hydro_core.functions.library import entry
 from hydro_core.functions.library.entry import (
     ANYTHING,
     NUMBER,
     REAL,
     TEXT,
     WHOLE,
+    Budget,
     CallSite,
     CallTyping,
     Column,
@@ -24,6 +24,7 @@ from hydro_core.functions.library.entry import (
     Members,
     Operation,
     Parameter,
+    check_places,
     method,
     no_call,
     optional,
@@ -163,7 +164,7 @@ def _whole(rounding: str) -> Expression:
 INT_MEMBERS: Members = {
     "bit_count": method(LONG, column=_ones),
     "bit_length": method(LONG, column=_bits),
-    "to_bytes": method(BINARY, optional(WHOLE), optional(TEXT), cost=costs.width),
+    "to_bytes": method(BINARY, optional(WHOLE), optional(TEXT), cost=entry.width),
     **several("denominator imag", read(LONG)),
     **several("numerator real", read(LONG, lambda _, number: number)),
 }
@@ -189,16 +190,16 @@ DECIMAL_MEMBERS: Members = {
 OF_NUMBERS: Mapping[str, Operation] = {
     "abs": Operation(_of_abs, None, abs),
     "bool": Operation(BOOLEAN, (optional(ANYTHING),), bool, nulls="own"),
-    "float": Operation(_of_number(DOUBLE), None, float, cost=costs.digits),
-    "int": Operation(_of_number(LONG), None, int, cost=costs.digits),
+    "float": Operation(_of_number(DOUBLE), None, float, cost=entry.digits),
+    "int": Operation(_of_number(LONG), None, int, cost=entry.digits),
     "round": Operation(_of_round, None, round, cost=_round),
 }
 OF_NUMBER_TYPES: Mapping[str, Operation] = {
     "Decimal.from_float": Operation(_WIDE, (REAL,), DecimalValue.from_float),
-    "float.fromhex": Operation(DOUBLE, (TEXT,), float.fromhex, cost=costs.digits),
+    "float.fromhex": Operation(DOUBLE, (TEXT,), float.fromhex, cost=entry.digits),
     "int.from_bytes": Operation(LONG, (ANYTHING, optional(TEXT)), int.from_bytes),
 }
-DECIMAL = Operation(_of_decimal, None, DecimalValue, cost=costs.digits)
+DECIMAL = Operation(_of_decimal, None, DecimalValue, cost=entry.digits)
 
 
 class MathModule:

@@ -23,16 +23,12 @@ from hydro_core.functions.kinds import (
     of_constant,
 )
 from hydro_core.functions.library import collections, numbers, regex, texts, times
-from hydro_core.functions.library.calendars import CALENDAR
-from hydro_core.functions.library.data import DATA
+from hydro_core.functions.library.calendars import CALENDAR, WINDOWS
+from hydro_core.functions.library.collections import DATA
 from hydro_core.functions.library.entry import MODULES, Members, Operation
-from hydro_core.functions.library.hashes import HASHES
-from hydro_core.functions.library.json_texts import JSON
-from hydro_core.functions.library.operator_types import column, field, index, near
-from hydro_core.functions.library.operators import CHAIN, OPERATORS
-from hydro_core.functions.library.parsing import PARSING
-from hydro_core.functions.library.text_patterns import TextMatch
-from hydro_core.functions.library.windows import WINDOWS
+from hydro_core.functions.library.operators import CHAIN, OPERATORS, column, field, index, near
+from hydro_core.functions.library.parsing import HASHES, JSON, PARSING
+from hydro_core.functions.library.regex import TextMatch
 from hydro_core.functions.library.wording import WORDING
 from hydro_core.functions.tree import Bind, Expr, Op, Param, Part, field_in, position
 from hydro_core.types.item import INTEGERS, Array, Decimal, Row, Scalar, Tuple

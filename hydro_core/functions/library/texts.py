@@ -1,20 +1,16 @@
-"""The methods of texts and of bytes.
-
-Spark counts texts by code point, as Python does. Where Python asks its database of characters and
-Spark has no such thing, an expression is that of texts in ASCII, and null for others.
-"""
+"""Methods of texts and bytes, and the classes of characters that Python has."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from functools import partial, reduce
+import sys
+import unicodedata
+from collections.abc import Callable, Iterable
+from functools import lru_cache, partial, reduce
 from typing import Any
 
-from hydro_core.functions.constant_limits import Budget
 from hydro_core.functions.kinds import ExprType, is_open
-from hydro_core.functions.library import costs
-from hydro_core.functions.library.characters import all_of, characters, young
+from hydro_core.functions.library import entry
 from hydro_core.functions.library.entry import (
     ANYTHING,
     KNOWN_TEXT,
@@ -23,6 +19,7 @@ from hydro_core.functions.library.entry import (
     TEXT,
     TEXTS,
     WHOLE,
+    Budget,
     CallSite,
     Column,
     Expression,
@@ -34,6 +31,71 @@ from hydro_core.functions.library.entry import (
     several,
 )
 from hydro_core.types.item import BINARY, BOOLEAN, LONG, STRING, Array, Tuple
+
+# What Python's texts take for blanks, digits and so on, read from the running Python.
+
+
+@lru_cache
+def characters(test: str) -> tuple[str, ...]:
+    """The characters of which a test of `str` holds: `characters("isspace")`."""
+    holds = getattr(str, test)
+    return tuple(c for c in map(chr, range(sys.maxunicode + 1)) if holds(c))
+
+
+@lru_cache
+def all_of(test: str) -> str:
+    """The inside of a regular expression's class of these characters."""
+    return ranges(map(ord, characters(test)))
+
+
+def ranges(codes: Iterable[int]) -> str:
+    """The inside of a regular expression's class of these code points, in order."""
+    found: list[list[int]] = []
+    for code in codes:
+        if found and found[-1][1] == code - 1:
+            found[-1][1] = code
+        else:
+            found.append([code, code])
+    return "".join(f"\\x{{{low:x}}}-\\x{{{high:x}}}" for low, high in found)
+
+
+# What ICU in Spark 4.2 knows and Unicode 14, the oldest that a supported Python has, does not:
+# letters with an upper case, and characters with a lower case or a part in where words end
+# (U+0295 and U+1171E beside a Σ are left aside).
+_YOUNG = {
+    "upper": "19b 264 1c8a a7cd a7cf a7d3 a7d5 a7db 10d70-10d85 16ebb-16ed3",
+    "lower": """ 897 ece 1acf-1add 1ae0-1aeb 1c89-1c8a a7cb-a7cf a7d2 a7d4 a7da-a7dc a7f1 10d4e
+10d50-10d65 10d69-10d6d 10d6f-10d85 10ec5 10efa-10eff 11241 113bb-113c0 113ce 113d0 113d2
+113e1-113e2 11b60 11b62-11b64 11b66 11dd9 11f00-11f01 11f36-11f3a 11f40 11f42 11f5a 13439-13440
+13447-13455 1611e-16129 1612d-1612f 16d40-16d42 16d6b-16d6c 16ea0-16eb8 16ebb-16ed3 16ff2-16ff3
+1df25-1df2a 1e030-1e06d 1e08f 1e4eb-1e4ef 1e5ee-1e5ef 1e6e3 1e6e6 1e6ee-1e6ef 1e6f5 1e6ff
+""",
+}
+
+
+@lru_cache
+def young(case: str) -> str:
+    """The characters that Spark changes or minds in `upper` or `lower`, and this Python does not.
+
+    As the inside of a regular expression's class. Upper and lower case are ICU's in Spark: for the
+    version in Spark 4.2 they are Python's but for these, which got their other case after Unicode
+    14. Such a character bounds words to Python, so the context of a final sigma ends there too.
+    """
+    codes = [
+        code
+        for part in _YOUNG[case].split()
+        for code in range(int(part.split("-")[0], 16), int(part.split("-")[-1], 16) + 1)
+    ]
+    if case == "upper":
+        return ranges(code for code in codes if chr(code).upper() == chr(code))
+    return ranges(code for code in codes if unicodedata.category(chr(code)) == "Cn")
+
+
+# The methods of texts and of bytes.
+#
+# Spark counts texts by code point, as Python does. Where Python asks its database of characters
+# and Spark has no such thing, an expression is that of texts in ASCII, and null for others.
+
 
 _WIDEST = 10_000
 _MOST_PARTS = 2**31 - 1
@@ -245,17 +307,17 @@ def _encoded(F: Any, text: Column, encoding: str = "utf-8") -> Column | None:
     return F.encode(text, "UTF-8") if encoding.lower() in ("utf-8", "utf8") else None
 
 
-_changed = partial(method, STRING, may_fail=True, cost=costs.shown)
+_changed = partial(method, STRING, may_fail=True, cost=entry.shown)
 _asked = partial(method, BOOLEAN, may_fail=True)
-_split_up = partial(method, Array(STRING), cost=costs.per_character())
+_split_up = partial(method, Array(STRING), cost=entry.per_character())
 _parted_at = partial(method, Tuple((STRING,) * 3), KNOWN_TEXT)
-_filled = partial(method, STRING, KNOWN_WHOLE, cost=costs.width)
+_filled = partial(method, STRING, KNOWN_WHOLE, cost=entry.width)
 TEXT_MEMBERS: Members = {
     "capitalize": _changed(column=_in_ascii(_capital)),
     "casefold": _changed(column=_in_ascii(lambda F, text: F.lower(text))),
     "center": _filled(_MAYBE, column=padded("both")),
     "count": method(LONG, KNOWN_TEXT, *_FROM_TO, column=_counted),
-    "encode": method(BINARY, _MAYBE, _MAYBE, column=_encoded, cost=costs.shown),
+    "encode": method(BINARY, _MAYBE, _MAYBE, column=_encoded, cost=entry.shown),
     "endswith": method(BOOLEAN, TEXTS, *_FROM_TO, column=_any_of("endswith")),
     "expandtabs": method(STRING, optional(WHOLE), cost=_expanded),
     "find": method(LONG, TEXT, *_FROM_TO, column=_found),
@@ -296,7 +358,7 @@ TEXT_MEMBERS: Members = {
 }
 BYTES_MEMBERS: Members = {
     **several("count find index", method(LONG, _BYTES, *_FROM_TO)),
-    "decode": method(STRING, optional(TEXT), optional(TEXT), cost=costs.shown),
+    "decode": method(STRING, optional(TEXT), optional(TEXT), cost=entry.shown),
     **several("endswith startswith", method(BOOLEAN, ANYTHING, *_FROM_TO)),
     "hex": method(
         *(STRING, optional(ANYTHING), optional(WHOLE)),
@@ -304,5 +366,5 @@ BYTES_MEMBERS: Members = {
     ),
 }
 OF_TEXTS: Members = {
-    "str": Operation(STRING, (optional(ANYTHING),) * 3, str, cost=costs.shown, nulls="own")
+    "str": Operation(STRING, (optional(ANYTHING),) * 3, str, cost=entry.shown, nulls="own")
 }

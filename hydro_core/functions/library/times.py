@@ -13,7 +13,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
 from hydro_core.functions.kinds import ANY, NULL, TIMEDELTA, ZONE, ExprType
-from hydro_core.functions.library import costs
+from hydro_core.functions.library import entry
 from hydro_core.functions.library.entry import (
     ANYTHING,
     KNOWN_TEXT,
@@ -191,7 +191,7 @@ _OF_DATES: Members = {
     "isocalendar": method(Tuple((LONG,) * 3), column=_iso_week),
     "isoweekday": method(LONG, column=lambda F, day: F.weekday(day) + 1),
     "replace": method(_replaced, *(optional(ANYTHING),) * 8),
-    "strftime": method(STRING, KNOWN_TEXT, column=formatted, may_fail=True, cost=costs.form),
+    "strftime": method(STRING, KNOWN_TEXT, column=formatted, may_fail=True, cost=entry.form),
     "toordinal": method(LONG, column=lambda F, day: F.unix_date(day.cast("date")) + EPOCH_DAY),
     "weekday": method(LONG, column=lambda F, day: F.weekday(day)),
     "year": _field("year"),
@@ -257,7 +257,7 @@ OF_TIME_TYPES: Mapping[str, Operation] = {
     "datetime.fromisoformat": Operation(TIMESTAMP, (TEXT,), datetime.fromisoformat),
     "datetime.fromordinal": Operation(TIMESTAMP_NTZ, (WHOLE,), datetime.fromordinal),
     "datetime.strptime": Operation(
-        *(_of_strptime, (TEXT, KNOWN_TEXT), strptime, _moment), may_fail=True, cost=costs.form
+        *(_of_strptime, (TEXT, KNOWN_TEXT), strptime, _moment), may_fail=True, cost=entry.form
     ),
     "datetime.combine": Operation(
         *(lambda site: TIMESTAMP if len(site.args) + len(site.keywords) > 2 else ANY, None),

@@ -9,19 +9,19 @@ from itertools import zip_longest
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from hydro_core.functions.constant_limits import Budget
 from hydro_core.functions.kinds import ExprType, is_open
-from hydro_core.functions.library import costs
-from hydro_core.functions.library.characters import ranges
+from hydro_core.functions.library import entry
 from hydro_core.functions.library.entry import (
     KNOWN_TEXT,
     KNOWN_WHOLE,
     TEXT,
+    Budget,
     CallSite,
     Column,
     Library,
     optional,
 )
+from hydro_core.functions.library.texts import ranges
 from hydro_core.types.item import LONG, STRING
 
 WORDING = Library()
@@ -109,7 +109,7 @@ def _soundex(F: Any, text: Column) -> tuple[Column, Column]:
 # what programs call
 
 
-@WORDING.strict(_url_part, TEXT, KNOWN_TEXT, cost=costs.content)
+@WORDING.strict(_url_part, TEXT, KNOWN_TEXT, cost=entry.content)
 def url_part(url: str, part: str) -> Any:
     """`scheme`, `host`, `port`, `path`, `query` or `fragment` of a URL; null where it has none."""
     try:
@@ -120,7 +120,7 @@ def url_part(url: str, part: str) -> Any:
     return None if value in ("", None) else str(value)
 
 
-@WORDING.strict(STRING, TEXT, TEXT, cost=costs.content)
+@WORDING.strict(STRING, TEXT, TEXT, cost=entry.content)
 def url_param(url: str, name: str) -> str | None:
     """The first value of a parameter in the query of a URL; null where it has none."""
     try:
@@ -130,7 +130,7 @@ def url_param(url: str, name: str) -> str | None:
 
 
 @WORDING.strict(
-    _numbered, TEXT, KNOWN_TEXT, KNOWN_WHOLE, column=_split_part, cost=costs.per_character()
+    _numbered, TEXT, KNOWN_TEXT, KNOWN_WHOLE, column=_split_part, cost=entry.per_character()
 )
 def split_part(text: str, separator: str, number: int) -> str:
     """A part between separators: 1 is the first, −1 the last; empty where there is none."""
@@ -142,7 +142,7 @@ def split_part(text: str, separator: str, number: int) -> str:
 
 
 @WORDING.strict(
-    STRING, TEXT, KNOWN_TEXT, KNOWN_WHOLE, column=_substring_index, cost=costs.per_character()
+    STRING, TEXT, KNOWN_TEXT, KNOWN_WHOLE, column=_substring_index, cost=entry.per_character()
 )
 def substring_index(text: str, separator: str, count: int) -> str:
     """What stands before a separator, the `count`-th of them; behind it, counted from the end, if
@@ -155,7 +155,7 @@ def substring_index(text: str, separator: str, count: int) -> str:
 
 
 @WORDING.strict(
-    STRING, TEXT, KNOWN_WHOLE, optional(KNOWN_TEXT), column=_padded("lpad"), cost=costs.width
+    STRING, TEXT, KNOWN_WHOLE, optional(KNOWN_TEXT), column=_padded("lpad"), cost=entry.width
 )
 def lpad(text: str, width: int, fill: str = " ") -> str:
     """The text, filled on its left up to a width, and cut off on its right beyond it, as in SQL."""
@@ -163,7 +163,7 @@ def lpad(text: str, width: int, fill: str = " ") -> str:
 
 
 @WORDING.strict(
-    STRING, TEXT, KNOWN_WHOLE, optional(KNOWN_TEXT), column=_padded("rpad"), cost=costs.width
+    STRING, TEXT, KNOWN_WHOLE, optional(KNOWN_TEXT), column=_padded("rpad"), cost=entry.width
 )
 def rpad(text: str, width: int, fill: str = " ") -> str:
     """The text, filled on its right up to a width, and cut off beyond it, as in SQL."""
@@ -175,13 +175,13 @@ def _filling(text: str, width: int, fill: str) -> str:
     return (fill * (lacks // len(fill) + 1))[:lacks] if fill else ""
 
 
-@WORDING.strict(STRING, TEXT, cost=costs.shown)
+@WORDING.strict(STRING, TEXT, cost=entry.shown)
 def initcap(text: str) -> str:
     """The text with a large letter where a word begins, behind a space, and else small ones."""
     return " ".join(word[:1].title() + word[1:].lower() for word in text.split(" "))
 
 
-@WORDING.strict(STRING, TEXT, KNOWN_TEXT, KNOWN_TEXT, column=_translate, cost=costs.shown)
+@WORDING.strict(STRING, TEXT, KNOWN_TEXT, KNOWN_TEXT, column=_translate, cost=entry.shown)
 def translate(text: str, letters: str, others: str) -> str:
     """The text with other letters in the place of some; those that have no other go, as in SQL."""
     pairs: dict[int, str | None] = {}
@@ -210,7 +210,7 @@ def levenshtein(a: str, b: str) -> int:
     return before[-1]
 
 
-@WORDING.strict(STRING, TEXT, column=_soundex, cost=costs.content)
+@WORDING.strict(STRING, TEXT, column=_soundex, cost=entry.content)
 def soundex(text: str) -> str:
     """How a word in English sounds: its first letter and three digits, as in the census; a text
     without a letter of ASCII is the empty text.

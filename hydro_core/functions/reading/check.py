@@ -20,8 +20,8 @@ from hydro_core.functions.allowed import (
     MODULES,
     visible,
 )
-from hydro_core.functions.constant_limits import MOST_BITS
 from hydro_core.functions.kinds import Place
+from hydro_core.functions.library.entry import MOST_BITS
 from hydro_core.functions.library.registry import ALL_METHODS
 
 Locate = Callable[[ast.AST], Place]

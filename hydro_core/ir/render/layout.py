@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from hydro_core.catalog.itemwise import SINK, SOURCE
 from hydro_core.catalog.spec import Aggregate, Args, Barrier, OverFunction, State
-from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Fn
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId, inputs_first
 from hydro_core.types.item import StreamType
 

@@ -25,8 +25,8 @@ from hydro_core.catalog.spec import Aggregate, Args, OpSpec
 from hydro_core.catalog.state import PERSIST
 from hydro_core.errors import Diagnostic, ProgramError, Span, TypeProblem
 from hydro_core.functions.allowed import BUILTINS
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_function
+from hydro_core.functions.tree import Fn
 from hydro_core.ir.graph import Draft, source_args
 from hydro_core.lang.methods import ValueReader
 from hydro_core.lang.rules.predicates import Predicate, placed

@@ -11,10 +11,10 @@ from typing import Any, Literal, TypeVar
 
 from hydro_core.errors import Diagnostic, ProgramError, Span, TypeProblem
 from hydro_core.functions.allowed import BUILTINS
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import copied
 from hydro_core.functions.read import constant, read_function
 from hydro_core.functions.reading.check import check_expression
+from hydro_core.functions.tree import Fn
 from hydro_core.lang.source import Source
 from hydro_core.types.values import ValueProblem
 

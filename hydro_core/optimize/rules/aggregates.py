@@ -20,9 +20,8 @@ from hydro_core.catalog.internal import MOVING_AGGREGATE, RUNNING_OVER, RUNNING_
 from hydro_core.catalog.ordered import OVER, TOP
 from hydro_core.catalog.registry import CATALOG
 from hydro_core.catalog.spec import Aggregate, Args, OpSpec
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of
-from hydro_core.functions.tree import Const, Expr, Op, Param
+from hydro_core.functions.tree import Const, Expr, Fn, Op, Param
 from hydro_core.functions.views import ITEM, field_of
 from hydro_core.optimize.rule import GLOBAL, Line, lines
 from hydro_core.types.item import ItemType, Row

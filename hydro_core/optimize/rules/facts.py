@@ -12,8 +12,8 @@ from hydro_core.catalog.ordered import OVER, with_tails
 from hydro_core.catalog.registry import CATALOG
 from hydro_core.catalog.spec import Args, functions_of
 from hydro_core.errors import TypeProblem
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.result_type import result_type
+from hydro_core.functions.tree import Fn
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.optimize.calls import Uses
 from hydro_core.optimize.columns import columns_of_aggregate

@@ -24,10 +24,9 @@ from hydro_core.catalog.classes import (
     Projection,
 )
 from hydro_core.catalog.spec import Args
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.forms import normal_tree, path_of
 from hydro_core.functions.from_tree import function_of, is_complete
-from hydro_core.functions.tree import Expr, Make, Op, Param, Part, column_of
+from hydro_core.functions.tree import Expr, Fn, Make, Op, Param, Part, column_of
 from hydro_core.functions.views import ITEM, MISSING, at_path, row_view, side_view, through
 from hydro_core.ir.graph import Endpoint, Node, behind
 from hydro_core.optimize.calls import Uses, is_total

@@ -13,9 +13,8 @@ from hydro_core.catalog.internal import RUNNING_OVER, SORTED
 from hydro_core.catalog.itemwise import SELECT, WITH_COLUMNS
 from hydro_core.catalog.ordered import LIMIT, OVER, SCAN_KEYED, SORT, SORT_BY_KEY, TOP, with_tails
 from hydro_core.catalog.spec import Args, OpSpec, functions_of
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of
-from hydro_core.functions.tree import Const, Param
+from hydro_core.functions.tree import Const, Fn, Param
 from hydro_core.functions.views import ITEM
 from hydro_core.ir.graph import Node
 from hydro_core.optimize.columns import columns_of

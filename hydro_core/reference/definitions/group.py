@@ -10,7 +10,7 @@ from functools import reduce as fold_left
 from typing import Any
 
 from hydro_core.catalog.spec import Aggregate, digits_beyond, sum_beyond
-from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Fn
 from hydro_core.reference.bag import Bag
 from hydro_core.reference.definitions.registry import SemiNaive, defines
 from hydro_core.reference.site import Columns, Site, field, key_of, keyed_result

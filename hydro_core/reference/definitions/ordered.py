@@ -14,7 +14,7 @@ from typing import Any
 from hydro_core.catalog.ordered import hidden_parts
 from hydro_core.catalog.over_functions import aggregate_of, argument, distance_of
 from hydro_core.catalog.spec import OverFunction
-from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Fn
 from hydro_core.reference.bag import Bag, NodePast
 from hydro_core.reference.definitions.group import aggregate_of_rows, value_of
 from hydro_core.reference.definitions.registry import OperatorOutput, defines, definition_of

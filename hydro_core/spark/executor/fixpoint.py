@@ -1,12 +1,4 @@
-"""Cycles within a tick: the least fixpoint, of all ticks of a range in lockstep.
-
-Round i over a range is round i of each of its ticks, since operators act tick by tick. In each
-round an operator gets what is new at its inputs only (semi-naive), and what is new at the streams
-that close the cycles is computed and cut off from the plan that led to it, so plans do not grow
-with the rounds. An operator that is not linear in the cycle, or a kind of stream whose news is
-not a set of rows, makes the rounds start anew from all that is known (naive): the same result,
-for more work. Both are right because nothing in a cycle within a tick ever takes an item away.
-"""
+"""Cycles within a tick: the least fixpoint of all ticks of a range in lockstep, and their past."""
 
 from __future__ import annotations
 
@@ -14,16 +6,81 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from hydro_core.catalog.forms import Form
 from hydro_core.catalog.spec import endless_cycle
 from hydro_core.errors import DataError
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.plan.cycles import CycleShape
-from hydro_core.plan.tick_plan import Kind
+from hydro_core.plan.tick_plan import Kind, StateSlot
 from hydro_core.settings import Settings
 from hydro_core.spark.frames.materialize import Materialize, materialized
 from hydro_core.spark.frames.relation import FOREVER, ITEM, TICK, UNTIL, Relation
+
+# What earlier ticks left, as a range of ticks sees it.
+
+
+class Past(Protocol):
+    """What earlier ranges left."""
+
+    def rows(self, slot: StateSlot) -> DataFrame | None:
+        """The committed rows `item, t[, ord]` of the slot as its form says; of a log `item, t, n`.
+
+        None where there are none.
+        """
+
+
+class NoPast:
+    """Before the first tick there is nothing."""
+
+    def rows(self, slot: StateSlot) -> DataFrame | None:
+        """Nothing."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """The past of a tick within a range: what was there before it, and what its ticks so far have
+    left.
+    """
+
+    before: Past
+    materialize: Materialize
+    found: Mapping[str, DataFrame] = field(default_factory=dict)
+
+    def rows(self, slot: StateSlot) -> DataFrame | None:
+        """The rows of the slot, earlier ones of the range among them."""
+        earlier, new = self.before.rows(slot), self.found.get(slot.id)
+        if new is None or earlier is None:
+            return new if earlier is None else earlier
+        return new if slot.form is Form.VALUES else earlier.unionByName(new)
+
+    def after(self, kept: Mapping[StateSlot, DataFrame]) -> Overlay:
+        """The past of the next tick."""
+        found = dict(self.found)
+        for slot, frame in kept.items():
+            adds = slot.form is not Form.VALUES and slot.id in found
+            rows = found[slot.id].unionByName(frame) if adds else frame
+            found[slot.id], _ = self.materialize(rows)
+        return Overlay(self.before, self.materialize, found)
+
+    def added(self, slot: StateSlot) -> DataFrame:
+        """What the range adds to the slot, or leaves in it."""
+        return self.found[slot.id]
+
+
+# Cycles within a tick: the least fixpoint, of all ticks of a range in lockstep.
+#
+# Round i over a range is round i of each of its ticks, since operators act tick by tick. In each
+# round an operator gets what is new at its inputs only (semi-naive), and what is new at the
+# streams that close the cycles is computed and cut off from the plan that led to it, so plans do
+# not grow with the rounds. An operator that is not linear in the cycle, or a kind of stream whose
+# news is not a set of rows, makes the rounds start anew from all that is known (naive): the same
+# result, for more work. Both are right because nothing in a cycle within a tick ever takes an
+# item away.
+
 
 Relations = Mapping[Endpoint, Relation]
 

@@ -23,17 +23,14 @@ from hydro_core.plan.planner import longest_range
 from hydro_core.plan.stored_rows import ExtremeRows, Lookups
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.settings import Settings
-from hydro_core.spark.executor.job import Job, RangeResult
+from hydro_core.spark.executor.executor import Job, RangeResult
 from hydro_core.spark.executor.planned_rounds import InRounds, PlannedRounds
 from hydro_core.spark.executor.shell import run_ticks
-from hydro_core.spark.frames.few_rows import InOneJob, together
-from hydro_core.spark.frames.from_arrow import table_frame
-from hydro_core.spark.frames.leaf import frame_of
+from hydro_core.spark.frames.leaf import InOneJob, frame_of, table_frame, together
 from hydro_core.spark.frames.materialize import collected, exactly
 from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK
 from hydro_core.spark.lower.relations import positioned
-from hydro_core.spark.session.session import shared_session
-from hydro_core.spark.session.sessions import few_rows_session
+from hydro_core.spark.session.session import few_rows_session, shared_session
 from hydro_core.spark.store.lookups.agreeing import KnownItems, Met
 from hydro_core.spark.store.lookups.extremes import Leading, came, leading
 from hydro_core.spark.store.lookups.search import StoredSearch

@@ -20,10 +20,8 @@ from hydro_core.plan.lookups import InputPlace, StoredInput
 from hydro_core.plan.stored_rows import Lookups
 from hydro_core.plan.tick_plan import Kind, StateSlot, TickPlan
 from hydro_core.settings import Settings
-from hydro_core.spark.executor.fixpoint import Cycle, Relations, endless, summed, unknown
-from hydro_core.spark.executor.past import Past
-from hydro_core.spark.frames.few_rows import InOneJob
-from hydro_core.spark.frames.leaf import PlanLeaf, item_leaf
+from hydro_core.spark.executor.fixpoint import Cycle, Past, Relations, endless, summed, unknown
+from hydro_core.spark.frames.leaf import InOneJob, PlanLeaf, item_leaf
 from hydro_core.spark.frames.materialize import exactly, is_of_each_job
 from hydro_core.spark.frames.relation import ITEM, TICK, Relation
 from hydro_core.spark.store.delta.write import first_rows

@@ -7,9 +7,8 @@ import uuid
 import pyarrow as pa
 
 from hydro_core.settings import SparkSettings
-from hydro_core.spark.executor.failed_job import failures_as_errors
-from hydro_core.spark.frames.parquet import write_parquet
-from hydro_core.spark.frames.stores import spark_name
+from hydro_core.spark.executor.shell import failures_as_errors
+from hydro_core.spark.frames.parquet import spark_name, write_parquet
 from hydro_core.spark.session.session import shared_session
 from hydro_core.storage.places import remove_tree
 from hydro_core.storage.remote import DataPlace

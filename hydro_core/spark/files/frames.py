@@ -41,8 +41,8 @@ from hydro_core.files.scan import Findings, Misfit, Scan, scans_of
 from hydro_core.files.unreadable import refuse
 from hydro_core.spark.files.workers import rows_in_workers, survey
 from hydro_core.spark.frames.column_names import quoted
+from hydro_core.spark.frames.parquet import spark_name, unpatterned, uri_of
 from hydro_core.spark.frames.relation import ITEM, TICK
-from hydro_core.spark.frames.stores import spark_name, unpatterned, uri_of
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.tick_range import TickRange, micros

@@ -14,9 +14,8 @@ from pyspark.sql import functions as F
 
 from hydro_core.files.outputs import POSITION, OutputFolders, columns_of
 from hydro_core.files.outputs import TICK as OUTPUT_TICK
-from hydro_core.spark.frames.parquet import write_parquet
+from hydro_core.spark.frames.parquet import spark_name, write_parquet
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
-from hydro_core.spark.frames.stores import spark_name
 from hydro_core.spark.frames.types import item_type, spark_type
 from hydro_core.spark.lower.relations import positioned
 from hydro_core.spark.store.schema import stored

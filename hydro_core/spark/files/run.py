@@ -19,17 +19,15 @@ from hydro_core.files.outputs import OutputFolders
 from hydro_core.plan.planner import longest_range
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import MEBIBYTE, Settings
-from hydro_core.spark.executor.failed_job import failures_as_errors
-from hydro_core.spark.executor.job import Job, RangeResult
-from hydro_core.spark.executor.past import NoPast, Overlay
-from hydro_core.spark.executor.shell import attempt, run_ticks
+from hydro_core.spark.executor.executor import Job, RangeResult
+from hydro_core.spark.executor.fixpoint import NoPast, Overlay
+from hydro_core.spark.executor.shell import attempt, failures_as_errors, run_ticks
 from hydro_core.spark.files.frames import InputRows, rows_of, scans_on
 from hydro_core.spark.files.outputs import RowCounts, counts_of, counts_of_files, written
-from hydro_core.spark.frames.few_rows import together
+from hydro_core.spark.frames.leaf import together
 from hydro_core.spark.frames.materialize import checkpointed, released
 from hydro_core.spark.frames.relation import TICK, Relation
-from hydro_core.spark.session.session import shared_session
-from hydro_core.spark.session.sessions import files_session, for_few_rows
+from hydro_core.spark.session.session import files_session, for_few_rows, shared_session
 from hydro_core.ticks.every import Every
 from hydro_core.types.item import ItemType
 

@@ -14,11 +14,10 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
 from hydro_core.spark.frames.column_names import quoted
-from hydro_core.spark.frames.few_rows import together
-from hydro_core.spark.frames.from_arrow import table_frame
+from hydro_core.spark.frames.leaf import table_frame, together
 from hydro_core.spark.frames.relation import ITEM, Relation
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.spark.session.sessions import has_few_rows
+from hydro_core.spark.session.session import has_few_rows
 from hydro_core.types.item import ItemType
 
 _ONCE = re.compile(

@@ -1,30 +1,56 @@
-"""A stream over a range of ticks, as a DataFrame.
-
-Columns: `item`, one column of the Spark type of the item type; `t`, the tick (long); `until` for
-general rows; `ord`, a column to sort by within a tick, for ordered streams.
-
-What always holds in a range [first, last]: events have first <= t <= last. Rows of a history have
-t <= last, and those from before the range keep their own tick, which is true and needed. General
-rows have first <= t <= last and t < until; they say nothing of the ticks before first.
-
-A general stream may tell its changes: rows `(item, t, n)`, by which its copies differ from those of
-the tick before, with first <= t <= last. They are known by how it is made, so whoever needs no more
-than them never looks at the other rows, of which there may be many that never change.
-"""
+"""A stream over a range of ticks as a DataFrame, and changelogs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
 
 from hydro_core.plan.tick_plan import Key, Kind
-from hydro_core.spark.frames.column_names import COUNT, ITEM, ORD, TICK, UNTIL
+from hydro_core.spark.frames.column_names import COUNT, ITEM, ORD, TICK, UNTIL, quoted
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.frames.exploded import exploded
 from hydro_core.types.item import ItemType
+
+# Rows as several rows each: the one place where a generator of Spark is given columns.
+#
+# Spark notes the columns that nobody reads behind a generator by their positions. Where it then
+# takes single fields out of a struct that stands before such a column
+# (`GeneratorNestedColumnAliasing`), the columns move and the positions stay: it drops a field
+# that is needed, which is an internal error unless another rule happens to repair it. So what the
+# generator itself reads, which alone may be read by nobody behind it, stands before all else: no
+# struct can move it.
+
+
+def exploded(
+    frame: DataFrame, columns: Sequence[str | Column], *, reads: Sequence[str]
+) -> DataFrame:
+    """The columns for each row that a generator among them makes of a row.
+
+    Args:
+        frame: the rows.
+        columns: the names of those that are kept, and the generator.
+        reads: the names of all that the generator reads; items and other structs come last.
+    """
+    kept = [column for column in columns if isinstance(column, str) and column not in reads]
+    return frame.select(*reads, *kept).select(*columns)
+
+
+# A stream over a range of ticks, as a DataFrame.
+#
+# Columns: `item`, one column of the Spark type of the item type; `t`, the tick (long); `until`
+# for general rows; `ord`, a column to sort by within a tick, for ordered streams.
+#
+# What always holds in a range [first, last]: events have first <= t <= last. Rows of a history
+# have t <= last, and those from before the range keep their own tick, which is true and needed.
+# General rows have first <= t <= last and t < until; they say nothing of the ticks before first.
+#
+# A general stream may tell its changes: rows `(item, t, n)`, by which its copies differ from
+# those of the tick before, with first <= t <= last. They are known by how it is made, so whoever
+# needs no more than them never looks at the other rows, of which there may be many that never
+# change.
+
 
 __all__ = ["COUNT", "FOREVER", "ITEM", "ORD", "TICK", "UNTIL", "Kind", "Narrow", "Relation"]
 
@@ -126,3 +152,49 @@ class Relation:
     def past(self, first: int) -> Relation:
         """The rows of a history that are from before the range."""
         return self.with_(frame=self.frame.where(F.col(TICK) < first))
+
+
+# Logs of changes: rows `(item, t, n)`, which sum up to what is there.
+
+
+def coming_and_going(rows: DataFrame, first: int, last: int) -> DataFrame:
+    """Rows (item, t, until) as the changes (item, t, n) of the ticks first … last."""
+    events = F.array(
+        F.when(F.col(TICK) >= first, _event(TICK, 1)),
+        F.when(F.col(UNTIL).between(first, last), _event(UNTIL, -1)),
+    )
+    each = F.inline(F.array_compact(events)).alias(TICK, COUNT)
+    return exploded(rows, [ITEM, each], reads=(TICK, UNTIL))
+
+
+def _event(at: str, n: int) -> Column:
+    return F.struct(F.col(at).cast("long").alias("at"), F.lit(n).cast("long").alias("n"))
+
+
+def since(versions: DataFrame, first: int) -> DataFrame:
+    """Rows (item, t, until) as they are there from a tick on."""
+    tick = F.greatest(F.col(TICK), F.lit(first).cast("long")).alias(TICK)
+    return versions.select(ITEM, tick, UNTIL).where(F.col(TICK) < F.col(UNTIL))
+
+
+def live(log: DataFrame) -> DataFrame:
+    """The items that are there after all rows of the log: (item, n), n copies of each."""
+    return log.groupBy(ITEM).agg(F.sum(COUNT).alias(COUNT)).where(F.col(COUNT) > 0)
+
+
+def live_rows(log: DataFrame, t: int) -> DataFrame:
+    """A row (item, t) for each copy of an item that is there after all rows of the log."""
+    return expanded(live(log)).withColumn(TICK, F.lit(t).cast("long"))
+
+
+def expanded(counted: DataFrame, count: str = COUNT) -> DataFrame:
+    """Rows with a column `count` as that many rows without it."""
+    each = F.explode(F.array_repeat(F.lit(1), F.col(quoted(count)).cast("int"))).alias(count)
+    kept = [quoted(name) for name in counted.columns if name != count]
+    return exploded(counted, [*kept, each], reads=[quoted(count)]).drop(count)
+
+
+def consolidated(changes: DataFrame) -> DataFrame:
+    """The changes of an item in a tick as one row; none where they cancel out."""
+    summed = changes.groupBy(ITEM, TICK).agg(F.sum(COUNT).alias(COUNT))
+    return summed.where(F.col(COUNT) != 0)

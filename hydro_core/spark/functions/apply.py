@@ -24,8 +24,8 @@ from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]
 from hydro_core.artifact.functions import ReferenceCall
 from hydro_core.errors import DataError
 from hydro_core.functions.call import call_accumulate, call_item, call_pair, kind_of, shown
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.result_type import result_type
+from hydro_core.functions.tree import Fn
 from hydro_core.spark.frames.dry import BLANK, dry_run
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.columns import NotCompilable, predicate_column, to_column

@@ -30,7 +30,7 @@ from pyspark.accumulators import Accumulator, AccumulatorParam
 from pyspark.errors import PySparkException
 from pyspark.sql import Column
 
-from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Fn
 from hydro_core.settings import Settings
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.reruns import CURE, GuardedFunction, Rerun

@@ -19,7 +19,7 @@ from hydro_core.errors import DataError
 from hydro_core.files.scan import Scan
 from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.frames.column_names import ITEM, TICK
-from hydro_core.spark.frames.from_arrow import table_frame
+from hydro_core.spark.frames.leaf import table_frame
 from hydro_core.spark.frames.row_hashes import row_hashes
 from hydro_core.spark.inputs.differences import (
     NO_DEVIATIONS,

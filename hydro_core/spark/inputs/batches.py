@@ -26,8 +26,7 @@ from hydro_core.files.row_batch import ArrowRows, misfit
 from hydro_core.files.rows import column_of
 from hydro_core.plan.planner import Leaf
 from hydro_core.spark.frames.column_names import quoted
-from hydro_core.spark.frames.few_rows import together
-from hydro_core.spark.frames.from_arrow import table_frame
+from hydro_core.spark.frames.leaf import table_frame, together
 from hydro_core.spark.frames.relation import ITEM, TICK
 from hydro_core.spark.frames.types import UnsupportedType, item_type, spark_type
 from hydro_core.spark.store.ledger.input_reads import Counts, InputRead

@@ -21,7 +21,7 @@ from hydro_core.catalog.aggregates import (
     running_split,
 )
 from hydro_core.catalog.spec import Aggregate, digits_beyond, sum_beyond
-from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Fn
 from hydro_core.ir.graph import Node
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK

@@ -10,10 +10,20 @@ from pyspark.sql import Column, DataFrame
 from hydro_core.catalog.forms import Form
 from hydro_core.plan.tick_plan import Kind
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.frames.exploded import exploded
-from hydro_core.spark.frames.log import coming_and_going, consolidated, since
 from hydro_core.spark.frames.materialize import held
-from hydro_core.spark.frames.relation import COUNT, FOREVER, ITEM, TICK, UNTIL, Narrow, Relation
+from hydro_core.spark.frames.relation import (
+    COUNT,
+    FOREVER,
+    ITEM,
+    TICK,
+    UNTIL,
+    Narrow,
+    Relation,
+    coming_and_going,
+    consolidated,
+    exploded,
+    since,
+)
 from hydro_core.spark.lower.registry import Lowered, Step, as_kind, lower
 from hydro_core.spark.lower.relations import (
     Keys,

@@ -21,9 +21,9 @@ from hydro_core.catalog.classes import (
     Product,
 )
 from hydro_core.errors import TypeProblem
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.kinds import Place
 from hydro_core.functions.result_type import result_type
+from hydro_core.functions.tree import Fn
 from hydro_core.ir.graph import Node
 from hydro_core.plan.tick_plan import Kind, is_in_order
 from hydro_core.spark.frames.dry import BLANK, dry_run

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from pyspark.sql import Column
 
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.known_folds import (
     Extreme,
     FoldParts,
@@ -19,11 +18,10 @@ from hydro_core.functions.known_folds import (
     value_of,
 )
 from hydro_core.functions.result_type import result_type
-from hydro_core.functions.tree import Expr
+from hydro_core.functions.tree import Expr, Fn
 from hydro_core.plan.tick_plan import is_in_order
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.frames.exploded import exploded
-from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
+from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation, exploded
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.apply import folded_in_python, scanned_in_python
 from hydro_core.spark.functions.columns import NotCompilable, predicate_column, to_column

@@ -11,8 +11,8 @@ from pyspark.sql import Column, DataFrame
 from hydro_core.catalog.classes import Running
 from hydro_core.catalog.group import made_by_key
 from hydro_core.catalog.type_rules import accumulated
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.result_type import result_type
+from hydro_core.functions.tree import Fn
 from hydro_core.plan.tick_plan import Kind, result_key
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.frames.dry import F

@@ -11,14 +11,24 @@ from hydro_core.catalog.aggregates import has_inverse, merging
 from hydro_core.catalog.classes import Summary
 from hydro_core.catalog.group import made_by_key
 from hydro_core.catalog.spec import Aggregate
-from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Fn
 from hydro_core.plan.tick_plan import Kind, group_key, result_key
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.frames.exploded import exploded
-from hydro_core.spark.frames.few_rows import together
-from hydro_core.spark.frames.log import coming_and_going, consolidated, since
+from hydro_core.spark.frames.leaf import together
 from hydro_core.spark.frames.materialize import counted, held
-from hydro_core.spark.frames.relation import COUNT, FOREVER, ITEM, ORD, TICK, UNTIL, Relation
+from hydro_core.spark.frames.relation import (
+    COUNT,
+    FOREVER,
+    ITEM,
+    ORD,
+    TICK,
+    UNTIL,
+    Relation,
+    coming_and_going,
+    consolidated,
+    exploded,
+    since,
+)
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.apply import is_column, scanned_in_python
 from hydro_core.spark.lower.aggregates import (

@@ -9,13 +9,11 @@ from pyspark.sql import Column
 
 from hydro_core.catalog.spec import undeclared
 from hydro_core.functions.call import CallAttempt, Use, router
-from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Fn
 from hydro_core.plan.tick_plan import Kind
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.frames.exploded import exploded
-from hydro_core.spark.frames.few_rows import together
-from hydro_core.spark.frames.leaf import frame_of
-from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
+from hydro_core.spark.frames.leaf import frame_of, together
+from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation, exploded
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.apply import apply, apply_predicate, udf_column, udf_predicate
 from hydro_core.spark.functions.columns import NotCompilable, predicate_column, to_column

@@ -13,10 +13,10 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window, WindowSpec
 
 from hydro_core.catalog.over_functions import Distance, aggregate_of, argument, distance_of
 from hydro_core.catalog.spec import OverFunction
-from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Fn
 from hydro_core.plan.tick_plan import group_key
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.frames.few_rows import together
+from hydro_core.spark.frames.leaf import together
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.aggregates import AggregateScope, aggregate_column

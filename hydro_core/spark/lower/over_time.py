@@ -13,14 +13,6 @@ from hydro_core.catalog.spec import NO_COMMAND, NO_KEYED_COMMAND
 from hydro_core.plan.tick_plan import TimeBound
 from hydro_core.spark.frames.column_names import quoted
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.frames.log import (
-    coming_and_going,
-    consolidated,
-    expanded,
-    live,
-    live_rows,
-    since,
-)
 from hydro_core.spark.frames.relation import (
     COUNT,
     FOREVER,
@@ -31,6 +23,12 @@ from hydro_core.spark.frames.relation import (
     Kind,
     Narrow,
     Relation,
+    coming_and_going,
+    consolidated,
+    expanded,
+    live,
+    live_rows,
+    since,
 )
 from hydro_core.spark.lower.changelogs import as_changes, changes_of, of_versions, weighed
 from hydro_core.spark.lower.items import convert, key_of, make_tuple, type_at

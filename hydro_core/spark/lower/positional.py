@@ -6,7 +6,7 @@ from pyspark.sql import Column, Window
 
 from hydro_core.plan.tick_plan import Kind
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.frames.few_rows import together
+from hydro_core.spark.frames.leaf import together
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
 from hydro_core.spark.lower.folds import scanned
 from hydro_core.spark.lower.items import (

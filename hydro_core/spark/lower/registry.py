@@ -17,11 +17,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 from hydro_core.catalog.forms import Form
 from hydro_core.catalog.spec import Refusal
-from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Fn
 from hydro_core.ir.graph import Node
 from hydro_core.plan.tick_plan import Key, Kind
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.frames.few_rows import together
+from hydro_core.spark.frames.leaf import together
 from hydro_core.spark.frames.materialize import Materialize, checkpointed
 from hydro_core.spark.frames.relation import FOREVER, ITEM, ORD, TICK, UNTIL, Relation
 from hydro_core.spark.functions.apply import python_columns

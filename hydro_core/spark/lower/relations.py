@@ -10,8 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 
 from hydro_core.catalog.forms import Form
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.frames.exploded import exploded
-from hydro_core.spark.frames.few_rows import together
+from hydro_core.spark.frames.leaf import together
 from hydro_core.spark.frames.relation import (
     COUNT,
     FOREVER,
@@ -22,11 +21,12 @@ from hydro_core.spark.frames.relation import (
     Kind,
     Narrow,
     Relation,
+    exploded,
 )
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.items import common, convert, key_fields, key_of
 from hydro_core.spark.lower.registry import Step, as_kind
-from hydro_core.spark.session.sessions import has_few_rows
+from hydro_core.spark.session.session import has_few_rows
 from hydro_core.types.item import ItemType
 
 # Rows of relations: none, one for each tick, added up, of a wider type, numbered.

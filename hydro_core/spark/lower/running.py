@@ -13,8 +13,6 @@ from hydro_core.catalog.over_functions import aggregate_of, argument
 from hydro_core.catalog.spec import Aggregate, OverFunction
 from hydro_core.plan.tick_plan import Kind, group_key
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.frames.exploded import exploded
-from hydro_core.spark.frames.log import live, live_rows
 from hydro_core.spark.frames.materialize import counted, held
 from hydro_core.spark.frames.relation import (
     COUNT,
@@ -25,6 +23,9 @@ from hydro_core.spark.frames.relation import (
     UNTIL,
     Narrow,
     Relation,
+    exploded,
+    live,
+    live_rows,
 )
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.aggregates import made_of, merged_aggregate, stored_part

@@ -20,7 +20,7 @@ from hydro_core.plan.lookups import InputPlace, Needed, StoredInput, lookups, ro
 from hydro_core.plan.stored_rows import Lookups
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.settings import MEBIBYTE, Settings
-from hydro_core.spark.executor.job import Job, RangeResult
+from hydro_core.spark.executor.executor import Job, RangeResult
 from hydro_core.spark.executor.planned_rounds import (
     InRounds,
     PlannedRounds,
@@ -55,7 +55,7 @@ from hydro_core.spark.pipeline.stored_rows import (
     whole_results,
 )
 from hydro_core.spark.pipeline.tables import Tables
-from hydro_core.spark.session.sessions import (
+from hydro_core.spark.session.session import (
     compiling_session,
     few_rows_session,
     has_few_rows,

@@ -28,11 +28,9 @@ from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.cycles import cycles_within_ticks, in_planned_rounds
 from hydro_core.plan.stored_rows import Lookups
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
-from hydro_core.spark.executor.executor import run_range
-from hydro_core.spark.executor.job import Job, RangeResult
+from hydro_core.spark.executor.executor import Job, RangeResult, run_range
 from hydro_core.spark.executor.planned_rounds import PlannedRounds, RoundSearch
-from hydro_core.spark.frames.few_rows import InOneJob
-from hydro_core.spark.frames.leaf import PlanLeaf
+from hydro_core.spark.frames.leaf import InOneJob, PlanLeaf
 from hydro_core.spark.frames.materialize import held_for_each_job, is_of_each_job
 from hydro_core.spark.frames.relation import TICK
 from hydro_core.spark.frames.types import spark_type

@@ -18,9 +18,8 @@ from pyspark.sql.types import StructField, StructType
 from hydro_core.plan.tick_plan import Kind
 from hydro_core.settings import ROWS_AT_ONCE
 from hydro_core.spark.frames.column_names import quoted
-from hydro_core.spark.frames.log import expanded
-from hydro_core.spark.frames.parquet import write_parquet
-from hydro_core.spark.frames.stores import spark_name
+from hydro_core.spark.frames.parquet import spark_name, write_parquet
+from hydro_core.spark.frames.relation import expanded
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.store.outputs.differing import net, signed
 from hydro_core.spark.store.outputs.net_changes import NetChanges

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from hydro_core.errors import HydroError
 from hydro_core.machine.faults import faults_as_errors
-from hydro_core.spark.executor.failed_job import failures_as_errors
+from hydro_core.spark.executor.shell import failures_as_errors
 from hydro_core.spark.functions.reruns import GuardedFunction, counted
 from hydro_core.spark.lower.registry import Times
 from hydro_core.spark.store.delta.write import WrittenRows

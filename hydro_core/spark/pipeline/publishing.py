@@ -17,7 +17,7 @@ from deltalake.exceptions import DeltaError
 
 from hydro_core.errors import HydroError
 from hydro_core.plan.tick_plan import TickPlan, keys_of
-from hydro_core.spark.executor.failed_job import failures_as_errors
+from hydro_core.spark.executor.shell import failures_as_errors
 from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.pipeline.larger_tables import LargerTables
 from hydro_core.spark.store.ledger.commit import Commit

@@ -1,26 +1,29 @@
-"""The Spark session: embedded, with Delta, without a network, one per process.
-
-A session costs five to ten seconds and some 700 MiB, a warm one runs a small job in a tenth of a
-second: so whoever needs Spark asks for `shared_session`, and only tests that must start one call
-`start_session`.
-"""
+"""Spark sessions: one per process, others beside it with settings for their work, and executors."""
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from threading import Lock
+from typing import Any
+from weakref import WeakSet
 
+import pyarrow as pa
+from py4j.java_gateway import GatewayClient, JavaClass, JavaMember, JVMView
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from hydro_core.errors import HydroError
 from hydro_core.settings import MEBIBYTE, SparkSettings
 from hydro_core.spark.session.classes import archive_of, flags_for
-from hydro_core.spark.session.gateway import with_fewer_calls
+from hydro_core.spark.session.failures import data_error
 from hydro_core.spark.session.java import default_share
 from hydro_core.spark.session.launch import (
     JAVA_FLAGS,
@@ -31,6 +34,75 @@ from hydro_core.spark.session.launch import (
     runs_jobs,
 )
 from hydro_core.spark.session.ready import ready_for
+from hydro_core.storage.remote import Remote
+
+# Fewer calls of the JVM: every one is a message to another process and back.
+#
+# A plan of some thirty operators is made by thousands of calls. For each function PySpark asks
+# for its class and then for the function before it calls it, and it fills each list item by item.
+# Here the answers of the first two are kept, and short lists are made by one call.
+
+
+_CLASSES = (
+    "org.apache.spark.sql.functions",
+    "functions",
+    "PythonUtils",
+    "PythonSQLUtils",
+    "SparkSession",
+)
+"""The classes, by the names by which PySpark asks for them all the time."""
+
+_LONGEST = 10
+"""`List.of` takes so many items, one by one."""
+
+
+def with_fewer_calls(jvm: JVMView) -> None:
+    """Makes what looks things up in this JVM keep the answers."""
+    client = jvm._gateway_client  # noqa: SLF001 - it has no other way to its client
+    if any(isinstance(converter, _ShortLists) for converter in client.converters):
+        return  # a JVM serves several contexts, one after the other
+    for name in _CLASSES:
+        found = getattr(jvm, name)
+        if isinstance(found, JavaClass):
+            # Python asks a view for an attribute by name only if it has none.
+            setattr(jvm, name, _Remembering(found._fqn, client))  # noqa: SLF001 - nor to a name
+    client.converters = [_ShortLists(client), *client.converters]
+
+
+class _Remembering(JavaClass):  # type: ignore[misc]
+    """A class of the JVM that looks each of its functions up once."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = super().__getattr__(name)
+        if isinstance(found, JavaMember):
+            setattr(self, name, found)
+        return found
+
+
+class _ShortLists:
+    """Lists as arguments: short ones by one call, where py4j's own converter takes one an item."""
+
+    def __init__(self, client: GatewayClient) -> None:
+        self._of = JavaMember("of", None, "z:java.util.List", client)
+
+    def can_convert(self, given: object) -> bool:
+        # `List.of` takes no nulls.
+        return (
+            isinstance(given, list | tuple)
+            and 0 < len(given) <= _LONGEST
+            and all(item is not None for item in given)
+        )
+
+    def convert(self, given: list[Any] | tuple[Any, ...], client: GatewayClient) -> Any:
+        return self._of(*given)
+
+
+# The Spark session: embedded, with Delta, without a network, one per process.
+#
+# A session costs five to ten seconds and some 700 MiB, a warm one runs a small job in a tenth of
+# a second: so whoever needs Spark asks for `shared_session`, and only tests that must start one
+# call `start_session`.
+
 
 __all__ = ["SessionError", "session_options", "shared_session", "start_session"]
 
@@ -262,3 +334,168 @@ def _silence_query_log() -> None:
 
 def _is_not_of_the_link(record: logging.LogRecord) -> bool:
     return "py4j" not in Path(record.pathname).parts
+
+
+# The sessions that stand beside the shared one in its process, each with settings for its work.
+#
+# Whoever wants a session gets it here, or from `hydro_core.spark.session.session`, which starts
+# the shared one. What was set on that after it was started a new session does not inherit.
+
+
+_FEW_ROWS = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.leafNodeDefaultParallelism": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # A side that is sent to all tasks is a job of its own.
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    # Spark takes a join of joins for as large as the product of all that is in it.
+    "spark.sql.maxSinglePartitionBytes": str(2**63 - 1),
+    # A leaf of a kept plan, of which it knows no size, it takes for as large as can be; with any
+    # other number than this one the product of some joins would be that large, too.
+    "spark.sql.defaultSizeInBytes": "1",
+    # The one moves a join below what brings the rows into one partition, and then needs an
+    # exchange; the other computes results of all rows apart, as queries within the query.
+    "spark.sql.optimizer.excludedRules": (
+        "org.apache.spark.sql.catalyst.optimizer.PushDownLeftSemiAntiJoin,"
+        "org.apache.spark.sql.catalyst.optimizer.MergeSubplans"
+    ),
+}
+"""What differs in a session for few rows."""
+
+_COMPILED = {
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+}
+"""What differs again where a plan is kept, and its rows are not so few."""
+
+_SMALL = {
+    # Its estimates and its stages cost more than a small job does; sizes of files are known.
+    "spark.sql.adaptive.enabled": "false",
+}
+"""What differs in a session for small ranges."""
+
+_FILES = {
+    # What folders are called is text, and cast where it is wanted.
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+}
+"""What differs in a session that reads files."""
+
+_SET_LATER = ("spark.sql.shuffle.partitions",)
+
+_sessions: WeakSet[SparkSession] = WeakSet()
+"""Those for few rows."""
+
+
+@lru_cache(maxsize=4)
+def few_rows_session(spark: SparkSession) -> SparkSession:
+    """A session for few rows: everything is in one partition, nothing is compiled."""
+    return for_few_rows(spark.newSession())
+
+
+@lru_cache(maxsize=4)
+def compiling_session(spark: SparkSession) -> SparkSession:
+    """The same for plans that are kept: what they are compiled to is worth its price."""
+    return _with(for_few_rows(spark.newSession()), _COMPILED)
+
+
+@lru_cache(maxsize=4)
+def small_ranges_session(spark: SparkSession) -> SparkSession:
+    """A session for small ranges, whose rows are not so few."""
+    later = {key: value for key in _SET_LATER if (value := spark.conf.get(key, None)) is not None}
+    return _with(spark.newSession(), {**later, **_SMALL})
+
+
+def files_session(spark: SparkSession) -> SparkSession:
+    """A session for one run over files, which may have further settings of its own."""
+    return _with(spark.newSession(), _FILES)
+
+
+def for_few_rows(session: SparkSession) -> SparkSession:
+    """Makes a session one for few rows, and gives it."""
+    _sessions.add(session)
+    return _with(session, _FEW_ROWS)
+
+
+def has_few_rows(session: SparkSession) -> bool:
+    return session in _sessions
+
+
+def _with(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
+    for key, value in settings.items():
+        session.conf.set(key, value)
+    return session
+
+
+# The Pythons of Spark's executors: they run functions of programs, and read files of stores.
+
+
+_NEEDED = ("numpy", "obstore", "pyarrow", "pyspark")
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorPython:
+    host: str
+    version: str
+    lacks: tuple[str, ...]
+    """The packages that are needed there, and are not."""
+
+    refused: tuple[str, ...] = ()
+    """What stores say to it of which it was to list something."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether it is as the one of the driver, and has what it needs."""
+        here = f"{sys.version_info.major}.{sys.version_info.minor}"
+        return not self.lacks and self.version == here
+
+
+def executor_pythons(
+    settings: SparkSettings, places: Sequence[Remote] = ()
+) -> list[ExecutorPython]:
+    """Those that a small job finds; it runs on all executors that are there.
+
+    Args:
+        settings: where Spark runs.
+        places: what they are to list, one by one.
+
+    Raises:
+        HydroError: Spark cannot be started, or the job fails.
+    """
+    session = shared_session(settings)
+    needed = _NEEDED
+
+    def listed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import platform
+        from importlib.util import find_spec
+
+        for _ in batches:
+            lacks = [name for name in needed if find_spec(name) is None]
+            refused = [] if lacks else _refused(places)
+            version = ".".join(platform.python_version_tuple()[:2])
+            row: dict[str, Any] = {"host": [platform.node()], "version": [version]}
+            row |= {"lacks": [" ".join(lacks)], "refused": ["\n".join(refused)]}
+            yield pa.RecordBatch.from_pydict(row)
+
+    tasks = max(2, 2 * session.sparkContext.defaultParallelism)
+    schema = "host string, version string, lacks string, refused string"
+    try:
+        rows = session.range(0, tasks, 1, tasks).mapInArrow(listed, schema).distinct().collect()
+    except Exception as error:
+        raise data_error(error) from error
+    return [
+        ExecutorPython(r.host, r.version, tuple(r.lacks.split()), tuple(r.refused.splitlines()))
+        for r in sorted(rows)
+    ]
+
+
+def _refused(places: Sequence[Remote]) -> list[str]:
+    """What stores say of these places, each on a line; runs where the executor does."""
+    found = []
+    for place in places:
+        try:
+            next(place.files(), None)
+        except HydroError as error:
+            found += [" ".join(listed.says().split()) for listed in error.diagnostics]
+    return found

@@ -17,7 +17,7 @@ import pyarrow.dataset as ds
 
 from hydro_core.files.parquet import opened_parquet
 from hydro_core.settings import MEBIBYTE
-from hydro_core.storage.held import Held
+from hydro_core.storage.arrow import Held
 from hydro_core.storage.remote import DataPlace
 
 

@@ -10,8 +10,7 @@ from pyspark.sql import functions as F
 from hydro_core.ir.graph import free_name
 from hydro_core.plan.tick_plan import Kind
 from hydro_core.spark.frames.column_names import quoted
-from hydro_core.spark.frames.exploded import exploded
-from hydro_core.spark.frames.log import expanded
+from hydro_core.spark.frames.relation import expanded, exploded
 from hydro_core.spark.store.schema import TableSpec
 
 if TYPE_CHECKING:

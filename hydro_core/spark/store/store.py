@@ -21,10 +21,9 @@ from pyspark.sql import functions as F
 
 from hydro_core.files.parquet import opened_parquet
 from hydro_core.plan.tick_plan import StateSlot
-from hydro_core.spark.frames.few_rows import together
-from hydro_core.spark.frames.from_arrow import table_frame
-from hydro_core.spark.frames.stores import spark_name
-from hydro_core.spark.session.sessions import has_few_rows
+from hydro_core.spark.frames.leaf import table_frame, together
+from hydro_core.spark.frames.parquet import spark_name
+from hydro_core.spark.session.session import has_few_rows
 from hydro_core.spark.store.cancelled import may_cancel
 from hydro_core.spark.store.delta.actions import DataFile
 from hydro_core.spark.store.delta.table import StoredTable

@@ -12,7 +12,7 @@ from hydro_core.analysis.conditions import (
     without_conditions,
 )
 from hydro_core.compile import best_plan, compile_text
-from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Fn
 from hydro_core.optimize.report import as_text
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType

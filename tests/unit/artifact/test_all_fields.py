@@ -22,8 +22,7 @@ from hydro_core.artifact.functions import stored_call
 from hydro_core.artifact.make import DeploymentMetadata, deployment_of
 from hydro_core.catalog.registry import CATALOG
 from hydro_core.compile import Compiled, compile_graph, compile_text
-from hydro_core.functions.fn import Fn
-from hydro_core.functions.tree import Expr
+from hydro_core.functions.tree import Expr, Fn
 from hydro_core.optimize.cost import Statistics
 from hydro_core.optimize.optimizer import optimize
 from hydro_core.program_change.said import said

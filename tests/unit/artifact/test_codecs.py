@@ -23,9 +23,20 @@ from hydro_core.catalog.forms import Form
 from hydro_core.catalog.registry import CATALOG
 from hydro_core.catalog.spec import Aggregate, Args, OpSpec, OverFunction
 from hydro_core.errors import Diagnostic, Span
-from hydro_core.functions.fn import Algebra, Fn
 from hydro_core.functions.from_tree import TreeCall
-from hydro_core.functions.tree import Bind, Const, Expr, IfElse, Make, Op, Param, Part, Spread
+from hydro_core.functions.tree import (
+    Algebra,
+    Bind,
+    Const,
+    Expr,
+    Fn,
+    IfElse,
+    Make,
+    Op,
+    Param,
+    Part,
+    Spread,
+)
 from hydro_core.ir.graph import Endpoint, Graph, Node
 from hydro_core.plan.tick_plan import Component, StateSlot, TickPlan, TimeBound
 from hydro_core.types.item import UNKNOWN, Array, Field, ItemType, Row, Scalar, StreamType

@@ -50,7 +50,7 @@ OTHER_WORDS: Words = {
     "project/yaml_text.py": {"map": "a kind of node of YAML", "null": "a tag of YAML"},
     "project/flow_asset.py": {"tick": "a column of outputs"},
     "ticks/tick_range.py": {"latest": "pandas' word for a time that does not exist"},
-    "spark/functions/columns/loops.py": {"enumerate": PYTHON, "zip": PYTHON},
+    "spark/functions/columns/choices.py": {"enumerate": PYTHON, "zip": PYTHON},
     "spark/inputs/differences.py": {"tick": "a column of a stored list"},
     "spark/lower/explained.py": {"aggregate": "how a function runs"},
     "spark/session/training.py": {"delta": "Spark's name of a format"},

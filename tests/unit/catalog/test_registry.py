@@ -116,7 +116,7 @@ def test_entry_is_sound(op: OpSpec) -> None:
 
 
 def _plain(args: tuple[Arg, ...]) -> tuple[tuple[str, object], ...]:
-    from hydro_core.functions.fn import Fn
+    from hydro_core.functions.tree import Fn
 
     plain = {"integer": 1, "function": Fn("f", "f", ("x",), max)}
     return tuple((arg.name, plain.get(arg.kind, arg.default)) for arg in args)

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.forms import stored_form
 from hydro_core.functions.from_tree import function_of, is_complete, text_of
 from hydro_core.functions.read import read_function
-from hydro_core.functions.tree import Bind, Const, Op, Param, Part
+from hydro_core.functions.tree import Bind, Const, Fn, Op, Param, Part
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.values import RowItem, Struct
 from tests.support.functions import live

@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from hydro_core.functions.call import call_item
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of
 from hydro_core.functions.library.operators import OPERATORS
 from hydro_core.functions.library.registry import ALL_METHODS, FUNCTIONS, operation
 from hydro_core.functions.result_type import result_type
-from hydro_core.functions.tree import Const, Expr, Op, Param, Part, children
+from hydro_core.functions.tree import Const, Expr, Fn, Op, Param, Part, children
 from hydro_core.types.values import conform
 from tests.support.calls import ITEM, VALUES, uses
 from tests.support.strict import strictly

@@ -12,9 +12,8 @@ import pytest
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.call import call_accumulate, call_item, call_pair
-from hydro_core.functions.fn import Algebra
 from hydro_core.functions.read import constant, read_callable, read_function
-from hydro_core.functions.tree import Const, Op, Param
+from hydro_core.functions.tree import Algebra, Const, Op, Param
 from hydro_core.types.item import LONG, STRING
 from hydro_core.types.values import RowItem, Struct, ValueProblem
 from tests.support.functions import live, text

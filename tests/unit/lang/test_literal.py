@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hydro_core import Flow
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_callable
+from hydro_core.functions.tree import Fn
 from hydro_core.lang.print import function_text, left_names
 
 N = 5

@@ -17,8 +17,7 @@ from pathlib import Path
 import pytest
 
 from hydro_core.errors import InfrastructureError, TransientError
-from hydro_core.machine.locks import FileLock
-from hydro_core.machine.processes import has_ended
+from hydro_core.machine.locks import FileLock, has_ended
 from hydro_core.spark.store.ledger.lock import LOCK_FILE, WriterLock
 from tests.support.refused import Refused
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hydro_core.errors import HydroError
-from hydro_core.machine.spark_conf import conf_of, wrong_conf
+from hydro_core.machine.environment import conf_of, wrong_conf
 from hydro_core.project.asset_yaml import flow_of_yaml
 from hydro_core.project.check import check_alone
 from hydro_core.project.flow_asset import FlowSpark

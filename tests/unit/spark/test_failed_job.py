@@ -14,8 +14,8 @@ from pyspark.errors import PySparkException
 
 from hydro_core.errors import InfrastructureError, InternalSparkError
 from hydro_core.machine import faults
-from hydro_core.spark.executor.failed_job import failures_as_errors
-from hydro_core.spark.session import internal
+from hydro_core.spark.executor.shell import failures_as_errors
+from hydro_core.spark.session import failures
 
 
 class _GoneError(Py4JJavaError):  # type: ignore[misc]
@@ -29,7 +29,7 @@ class _GoneError(Py4JJavaError):  # type: ignore[misc]
 
 
 def test_an_error_of_a_jvm_that_is_gone_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(internal, "_has_ended", lambda: True)
+    monkeypatch.setattr(failures, "_has_ended", lambda: True)
     with pytest.raises(InfrastructureError) as caught, failures_as_errors():
         raise _GoneError
     assert "Spark's JVM ended" in str(caught.value)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pyspark.errors import PySparkException
 
-from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Fn
 from hydro_core.lang.resolve import parse
 from hydro_core.settings import Settings
 from hydro_core.spark.functions.guards import (

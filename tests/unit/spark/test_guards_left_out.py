@@ -6,7 +6,7 @@ from unittest import mock
 
 import pytest
 
-from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Fn
 from hydro_core.lang.resolve import parse
 from hydro_core.spark.frames.dry import BLANK, dry_run
 from hydro_core.spark.functions.columns import predicate_column, to_column, value

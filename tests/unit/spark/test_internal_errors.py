@@ -14,7 +14,7 @@ from hydro_core.errors import (
     InternalSparkError,
 )
 from hydro_core.plan.planner import in_parts
-from hydro_core.spark.executor.failed_job import failures_as_errors
+from hydro_core.spark.executor.shell import failures_as_errors
 from hydrotick.runner.ranges import bugs_name_their_ticks
 
 LOST = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydro_core.spark.executor.failed_job import store_error
+from hydro_core.spark.executor.shell import store_error
 from tests.support.store_server import SECRET
 
 HADOOP = (

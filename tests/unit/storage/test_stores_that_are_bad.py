@@ -14,8 +14,7 @@ from hydro_core.errors import InfrastructureError
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.ledger.ledger import Ledger
 from hydro_core.storage.delta import created_table
-from hydro_core.storage.patterns import matching
-from hydro_core.storage.places import are_there
+from hydro_core.storage.places import are_there, matching
 from tests.support.refused import Refused
 from tests.support.store_server import Fault, StoreServer
 from tests.unit.storage.test_commits_in_a_store import Small, expected

@@ -23,7 +23,6 @@ from hydro_core.spark.functions.columns import (
     compare,
     integers,
     lookup,
-    loops,
     moments,
     numbers,
     strings,
@@ -151,7 +150,7 @@ def _arguments(
     of: list[ColumnValue] = []
     for parameter, argument in zip(takes, args, strict=False):
         if parameter.given_as == "strings":
-            value = loops.array_of(scope, argument)
+            value = choices.array_of(scope, argument)
             if value.type != Array(STRING):
                 raise NotCompilable(f"`{name}` of {value.type}")
             given.append(value.column)
@@ -233,7 +232,7 @@ def _argument(node: Op) -> Expr:
 
 
 def _len(scope: ColumnScope, node: Op) -> ColumnValue:
-    whole = loops.set_of(scope, _argument(node))
+    whole = choices.set_of(scope, _argument(node))
     if whole is None:
         value = _only(scope, node)
         if isinstance(value.type, Tuple | Row):
@@ -323,10 +322,10 @@ def _in_order(
     scope: ColumnScope, source: Expr, key: Expr | None, *, descending: bool
 ) -> tuple[ColumnValue, Callable[[Column], Column]]:
     """Elements as Spark orders them, and what is given for one: by a key, they are tuples."""
-    array = loops.set_of(scope, source) or loops.array_of(scope, source)
+    array = choices.set_of(scope, source) or choices.array_of(scope, source)
     if key is None:
         return arrays.ordered(scope, array), lambda e: e
-    keyed = loops.by_key(scope, array, key, descending=descending)
+    keyed = choices.by_key(scope, array, key, descending=descending)
     return keyed.with_(type=array.type), lambda entry: entry.getField("_3")
 
 
@@ -334,8 +333,8 @@ def _any_all(scope: ColumnScope, node: Op) -> ColumnValue:
     argument = _argument(node)
     every = node.name == "all"
     if isinstance(argument, Bind) and argument.kind == "generator":
-        return loops.exists(scope, argument, every=every)
-    array = loops.array_of(scope, argument)
+        return choices.exists(scope, argument, every=every)
+    array = choices.array_of(scope, argument)
     function = F.forall if every else F.exists
     column = function(array.column, lambda e: compare.truth(scope, arrays.item(array, e)).column)
     return boolean(column, array)
@@ -358,7 +357,7 @@ def _sorted(scope: ColumnScope, node: Op) -> ColumnValue:
 def _list(scope: ColumnScope, node: Op) -> ColumnValue:
     if not node.args:
         return arrays.make(scope, [])
-    return loops.array_of(scope, _argument(node))
+    return choices.array_of(scope, _argument(node))
 
 
 def _as_it_is(scope: ColumnScope, node: Op) -> ColumnValue:
@@ -378,7 +377,7 @@ def _unpack(scope: ColumnScope, node: Op) -> ColumnValue:
 
 
 def _flatten(scope: ColumnScope, node: Op) -> ColumnValue:
-    value = loops.array_of(scope, node.args[0])
+    value = choices.array_of(scope, node.args[0])
     if not isinstance(value.type, Array) or not isinstance(value.type.element, Array):
         raise NotCompilable("lists that are no lists of lists")
     # Spark gives null where an inner list is null; these come from comprehensions and are none.
@@ -398,7 +397,7 @@ _BUILTINS: dict[str, Callable[[ColumnScope, Op], ColumnValue]] = {
     "coalesce": choices.of_what_is_there,
     "greatest": choices.of_what_is_there,
     "least": choices.of_what_is_there,
-    "sum": loops.total,
+    "sum": choices.total,
     "any": _any_all,
     "all": _any_all,
     "sorted": _sorted,

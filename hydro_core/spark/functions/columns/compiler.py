@@ -13,12 +13,12 @@ from pyspark.sql import Column
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.bind import bind
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.kinds import TIMEDELTA
 from hydro_core.functions.tree import (
     Bind,
     Const,
     Expr,
+    Fn,
     Fold,
     IfElse,
     Make,
@@ -34,7 +34,6 @@ from hydro_core.spark.functions.columns import (
     choices,
     compare,
     lookup,
-    loops,
     moments,
     numbers,
     strings,
@@ -175,7 +174,7 @@ class _Columns(Fold[ColumnScope, ColumnValue]):
             case "let":
                 return choices.let(around, node)
             case "list" | "generator":
-                return loops.comprehension(around, node)
+                return choices.comprehension(around, node)
             case "set":
                 raise NotCompilable("a set that is computed")
             case "function":

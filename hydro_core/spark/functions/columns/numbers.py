@@ -12,7 +12,7 @@ from functools import partial
 
 from pyspark.sql import Column
 
-from hydro_core.functions.library.operator_types import decimals
+from hydro_core.functions.library.operators import decimals
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import integers, structs
 from hydro_core.spark.functions.columns.value import (

@@ -19,10 +19,9 @@ from typing import Any, TypeGuard
 
 from pyspark.sql import Column
 
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.kinds import ANY, TIMEDELTA, Place
 from hydro_core.functions.totality import NotNull
-from hydro_core.functions.tree import Expr, Op, Param, Part
+from hydro_core.functions.tree import Expr, Fn, Op, Param, Part
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.guards import asked
 from hydro_core.types.item import BOOLEAN, LONG, UNKNOWN, ItemType

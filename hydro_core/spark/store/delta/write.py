@@ -20,13 +20,10 @@ from pyspark.sql import types as spark_types
 
 from hydro_core.files.parquet import files_as_dataset, opened_parquet
 from hydro_core.spark.frames.column_names import quoted
-from hydro_core.spark.frames.few_rows import InOneJob
-from hydro_core.spark.frames.from_arrow import table_frame
-from hydro_core.spark.frames.log import consolidated
+from hydro_core.spark.frames.leaf import InOneJob, table_frame
 from hydro_core.spark.frames.materialize import Materialize, checkpointed, exactly, loosely
-from hydro_core.spark.frames.parquet import write_parquet
-from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK, Kind, Relation
-from hydro_core.spark.frames.stores import spark_name
+from hydro_core.spark.frames.parquet import spark_name, write_parquet
+from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK, Kind, Relation, consolidated
 from hydro_core.spark.lower.changelogs import as_changes, changes_of
 from hydro_core.spark.store.delta.table import STAGED, StoredTable
 from hydro_core.spark.store.delta.table_rows import pieces_or_empty

@@ -19,8 +19,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from hydro_core.errors import DataError, HydroError, TransientError
-from hydro_core.machine.delta_path import refuse_path
-from hydro_core.machine.faults import fault_of
+from hydro_core.machine.faults import fault_of, refuse_path
 from hydro_core.spark.store.delta.actions import stored_file
 from hydro_core.spark.store.ledger.commit import LEDGER_SCHEMA, Commit, programs_of
 from hydro_core.spark.store.ledger.input_reads import InputRead

@@ -12,8 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from hydro_core.errors import HydroError, TransientError
-from hydro_core.machine.locks import lock_at
-from hydro_core.machine.processes import host_of, number_of
+from hydro_core.machine.locks import host_of, lock_at, number_of
 from hydro_core.storage.lease import Lease
 from hydro_core.storage.remote import DataPlace
 

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from hydro_core.functions.call import call_item
-from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Fn
 from hydro_core.plan.stored_rows import (
     FIRST,
     LAST,

@@ -16,9 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hydro_core.functions.call import call_item
-from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of
-from hydro_core.functions.tree import Const, Expr, Op, Param, Part, field_in
+from hydro_core.functions.tree import Const, Expr, Fn, Op, Param, Part, field_in
 from hydro_core.spark.store.values import Column
 from hydro_core.types.item import Decimal, ItemType, Row, Scalar, is_integer
 
