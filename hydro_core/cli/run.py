@@ -186,7 +186,8 @@ def _job(line: str, where: str) -> Mapping[str, Any]:
 
 def _read_text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        # As written: a CR within a line of JSON is a space, no line end.
+        return path.read_bytes().decode()
     except (OSError, UnicodeDecodeError) as problem:
         why = why_not(path, problem) if isinstance(problem, OSError) else str(problem)
         message = f"`{path}` cannot be read: {why}"

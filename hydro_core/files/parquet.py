@@ -2,7 +2,8 @@
 
 Spark and Hive write INT96 unless they are told otherwise. It holds any time; but Arrow makes
 nanoseconds of it by default, which wrap around before 1677-09-21 and after 2262-04-11, in silence.
-Whoever reads a file that others may have written opens it here.
+Whoever reads a file that others may have written opens it here. INT96 holds nanoseconds, too, which
+are lost in microseconds: only a second reading in nanoseconds tells whether there are any.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ def opened_parquet(file: DataPlace) -> pq.ParquetFile:
     return pq.ParquetFile(opened(file), coerce_int96_timestamp_unit=_UNIT)
 
 
-def parquet_format() -> ParquetFileFormat:
-    """The form of the files of a dataset."""
+def parquet_format(unit: str = _UNIT) -> ParquetFileFormat:
+    """The form of the files of a dataset; `unit`: of timestamps that are stored as INT96."""
     from pyarrow.dataset import ParquetFileFormat
 
-    return ParquetFileFormat(coerce_int96_timestamp_unit=_UNIT)
+    return ParquetFileFormat(coerce_int96_timestamp_unit=unit)
 
 
 def files_with(constants: Mapping[DataPlace, Mapping[str, Any]], schema: pa.Schema) -> Dataset:
@@ -65,13 +66,15 @@ def files_with(constants: Mapping[DataPlace, Mapping[str, Any]], schema: pa.Sche
     return FileSystemDataset(fragments, schema, form, system)
 
 
-def files_as_dataset(files: Iterable[DataPlace], schema: pa.Schema | None) -> Dataset:
+def files_as_dataset(
+    files: Iterable[DataPlace], schema: pa.Schema | None, unit: str = _UNIT
+) -> Dataset:
     """The rows of files; None: with the columns that the first of them has."""
     from pyarrow.dataset import dataset
 
     found = list(files)
     names, system = names_of(found), file_system(found)
-    rows: Any = dataset(names, schema=schema, format=parquet_format(), filesystem=system)
+    rows: Any = dataset(names, schema=schema, format=parquet_format(unit), filesystem=system)
     return rows  # type: ignore[no-any-return]
 
 
@@ -174,5 +177,16 @@ class _Sink(RawIOBase):
 
 def has_int96(file: Path) -> bool:
     """Whether a file has timestamps as INT96, by its footer."""
-    schema = pq.read_metadata(file).schema
+    return _has_int96(pq.read_metadata(file))
+
+
+def may_be_finer(metadata: pq.FileMetaData) -> bool:
+    """Whether timestamps of a file may have nanoseconds that are lost in microseconds: Spark, which
+    writes most files with INT96, has none.
+    """
+    return b"org.apache.spark.version" not in (metadata.metadata or {}) and _has_int96(metadata)
+
+
+def _has_int96(metadata: pq.FileMetaData) -> bool:
+    schema = metadata.schema
     return any(schema.column(i).physical_type == "INT96" for i in range(len(schema)))

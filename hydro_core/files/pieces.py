@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import repeat
 from typing import Any
 
 import pyarrow as pa
@@ -15,8 +16,8 @@ import pyarrow as pa
 from hydro_core.files.csv_files import csv_rows
 from hydro_core.files.json_lines import json_rows
 from hydro_core.files.kinds import among
-from hydro_core.files.parquet import files_as_dataset
-from hydro_core.files.plain import WrongRows, plain_column
+from hydro_core.files.parquet import files_as_dataset, may_be_finer
+from hydro_core.files.plain import WrongRows, lost_nanoseconds, plain_column
 from hydro_core.files.row_batch import ROWS, ArrowRows, FileForm, RowBatch
 from hydro_core.files.unreadable import UNREADABLE, refuse_file, refuse_parquet
 from hydro_core.storage.remote import DataPlace
@@ -61,11 +62,17 @@ def _parquet(file: DataPlace, form: FileForm) -> Iterator[RowBatch]:
     data = files_as_dataset([file], None)
     names = [name for name in data.schema.names if name not in constants]
     columns = among(names, form.wanted)
-    for batch in data.to_batches(columns=columns, batch_size=ROWS, use_threads=False):
+    reading: Any = {"columns": columns, "batch_size": ROWS, "use_threads": False}
+    finer: Iterator[Any] = repeat(None)
+    if any(may_be_finer(fragment.metadata) for fragment in data.get_fragments()):
+        finer = files_as_dataset([file], None, "ns").to_batches(**reading)
+    for batch, fine in zip(data.to_batches(**reading), finer):  # noqa: B905 - None has no end
         found: dict[str, Any] = {}
         inexact: dict[str, WrongRows] = {}
         for name in columns:
             found[name], inexact[name] = plain_column(batch.column(name))
+            if fine is not None:
+                inexact[name] = lost_nanoseconds(batch.column(name), fine.column(name))
             if form.schema is not None and name in form.schema.names:
                 # INT96 has no zone, and a Delta table says that its timestamps have one.
                 found[name] = found[name].cast(form.schema.field(name).type)

@@ -22,7 +22,7 @@ from hydro_core.files.csv_files import csv_type, header_of, surveyed_csv
 from hydro_core.files.inputs import InputFile, Lacking, first_lacking
 from hydro_core.files.json_lines import surveyed_json
 from hydro_core.files.kinds import Declared, among, base_of, files_at, folder_texts, is_delta
-from hydro_core.files.parquet import delta_rows, files_with, opened_parquet
+from hydro_core.files.parquet import delta_rows, files_with, may_be_finer, opened_parquet
 from hydro_core.files.plain import folder_type, folder_value, item_type, plain_type
 from hydro_core.files.row_batch import FileForm
 from hydro_core.files.unreadable import (
@@ -187,6 +187,8 @@ class _Stored:
     """Those that are read, in plain types."""
     plain: bool
     """Whether Spark reads these as Arrow does."""
+    is_exact: bool
+    """Whether a reading in microseconds loses no digit of their times."""
 
 
 def _parquet(files: Sequence[DataPlace], form: FileForm) -> FileSet:
@@ -209,7 +211,7 @@ def _parquet(files: Sequence[DataPlace], form: FileForm) -> FileSet:
     twice = any(
         constants[file].keys() & {*s.own.names} for file, s in zip(first, found, strict=True)
     )
-    if not twice and all(stored.wanted.equals(schema) for stored in found):
+    if not twice and all(s.is_exact and s.wanted.equals(schema) for s in found):
         own = found[0].own
         known = [own.field(n) if n in own.names else schema.field(n) for n in schema.names]
         rows = files_with(constants, pa.schema(known))
@@ -268,7 +270,7 @@ def _stored(file: DataPlace, form: FileForm, named: _Named, before: Sequence[_St
     are. A landing may have thousands of files, so each is opened once.
     """
     with opened_parquet(file) as opened:
-        own = opened.schema_arrow
+        own, is_exact = opened.schema_arrow, not may_be_finer(opened.metadata)
     folders, constants = named
     # What a folder names counts, as for Spark and Arrow, also if the file has such a column.
     names = [*(name for name in own.names if name not in folders), *folders]
@@ -276,7 +278,7 @@ def _stored(file: DataPlace, form: FileForm, named: _Named, before: Sequence[_St
     plain = not constants and all(_spark_has(own.field(n).type) for n in columns)
     types = [constants[n].type if n in constants else own.field(n).type for n in columns]
     wanted = pa.schema([(name, plain_type(of)) for name, of in zip(columns, types, strict=True)])
-    found = _Stored(own, names, wanted, plain)
+    found = _Stored(own, names, wanted, plain, is_exact)
     if before and before[-1] == found:
         return before[-1]
     _item_types(file, wanted)

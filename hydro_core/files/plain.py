@@ -121,6 +121,21 @@ def plain_column(column: Any) -> tuple[Any, WrongRows]:
     return pa.chunked_array(chunks), {**wrong, **{half + n: why for n, why in others.items()}}
 
 
+def lost_nanoseconds(micros: Any, nanos: Any) -> WrongRows:
+    """The rows in which values read in nanoseconds have more digits than those in microseconds."""
+    if micros.type == nanos.type or micros.cast(nanos.type, safe=False).equals(nanos):
+        # Nanoseconds of times far away wrap around, and so does this cast.
+        return {}
+    if len(micros) == 1:
+        return {0: "it is finer than a microsecond"}
+    half = len(micros) // 2
+    first, second = (
+        lost_nanoseconds(micros.take(pa.array(part)), nanos.take(pa.array(part)))
+        for part in (range(half), range(half, len(micros)))
+    )
+    return {**first, **{half + row: why for row, why in second.items()}}
+
+
 def folder_value(text: str | None, to: ItemType) -> pa.Scalar[Any]:
     """The value that the name of a folder has for a column, as a field of CSV is read: a name has
     no quotes, so no text is null. `ValueProblem` where it is none.

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from hydro_core.functions.library import registry
+from hydro_core.functions.library.entry import bounded
 from hydro_core.functions.library.registry import OF_TYPES
 from hydro_core.functions.tree import position_of
 from hydro_core.types.values import RowItem, describe
 
 BUILTINS: Mapping[str, Any] = MappingProxyType(
-    {name: entry.function for name, entry in registry.BUILTINS.items()}
+    {name: bounded(name, e.function, e.cost) for name, e in registry.BUILTINS.items()}
 )
 METHODS: Mapping[type, frozenset[str]] = MappingProxyType(
     {
@@ -114,7 +116,11 @@ def _method(value: Any, name: str) -> Callable[..., Any]:
     if isinstance(value, datetime) and value.tzinfo is None and name in ("timestamp", "astimezone"):
         cure = "`.replace(tzinfo=timezone.utc)` gives it one"
         raise ValueError(f"a timestamp without a zone has no `{name}`: {cure}")
-    method: Callable[..., Any] = getattr(value, name)
+    function = getattr(type(value), name)
+    limited = bounded(name, function, OF_TYPES[type(value)][name].cost)
+    method: Callable[..., Any] = (
+        getattr(value, name) if limited is function else partial(limited, value)
+    )
     if name in _IMPORTING:
         return lambda *args, **keywords: method(*args, **keywords)  # noqa: PLW0108 - called here
     return method

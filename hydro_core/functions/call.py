@@ -89,6 +89,8 @@ def cure(kind: str, reason: str) -> str:
     """
     if kind == "OverflowError" and re.search("date|timestamp|days|year", reason):
         return _OF_DATES
+    if "characters or elements" in reason:
+        return _CURES["MemoryError"]
     if "64 bits" in reason or kind == "OverflowError":
         return _OF_SIZE
     if kind in ("TypeError", "AttributeError"):

@@ -10,6 +10,7 @@ from typing import Any
 
 from hydro_core.errors import Span
 from hydro_core.functions.allowed import attribute
+from hydro_core.functions.library import entry
 from hydro_core.functions.library.operators import GROWING, SYNTAX, formatted
 from hydro_core.functions.library.registry import OPERATIONS, operation
 from hydro_core.functions.tree import (
@@ -448,7 +449,7 @@ def called(function: ast.expr, *arguments: ast.expr) -> ast.Call:
     return ast.Call(func=function, args=list(arguments), keywords=[])
 
 
-_SCOPE = {f" {name}": entry.function for name, entry in OPERATIONS.items()}
+_SCOPE = {f" {n}": entry.bounded(n, one.function, one.cost) for n, one in OPERATIONS.items()}
 _GROWING = {SYNTAX[name]: f" bounded {name}" for name in GROWING}
 
 

@@ -28,7 +28,7 @@ from hydro_core.project.flow_asset import (
     Ticks,
 )
 from hydro_core.project.yaml_text import Document, YamlValue
-from hydro_core.types.values import WrittenFloat
+from hydro_core.types.values import WrittenFloat, iso_moment
 
 Kinds = Mapping[str, Callable[[Any], Any]]
 
@@ -191,10 +191,7 @@ def _kind(fits: Callable[[Any], bool], what: str, cure: str) -> Callable[[Any], 
 
 def _moment(value: Any) -> datetime:
     if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value)
-        except ValueError:
-            raise ValueError("a date or a time", _TIMES) from None
+        value = iso_moment(value)
     if isinstance(value, datetime):
         return value
     if isinstance(value, date):

@@ -14,6 +14,7 @@ import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from hydro_core.functions.call import shortened
 from hydro_core.lang.source import did_you_mean
 from hydro_core.machine.faults import why_not
 from hydro_core.settings import MOST_ALIASED
-from hydro_core.types.values import WrittenFloat
+from hydro_core.types.values import WrittenFloat, is_finer
 
 
 def is_within_project(file: Path, folder: Path) -> bool:
@@ -319,6 +320,9 @@ def _scalar(node: yaml.Node) -> Any:
         raise yaml.MarkedYAMLError(None, None, what, node.start_mark)
     if isinstance(value, float):
         return _with_digits(value, node.value.replace("_", ""))
+    if isinstance(value, datetime) and is_finer(node.value):
+        # YAML's reader drops the digits; who knows the type refuses the text.
+        return node.value
     if isinstance(value, str) and "\0" in value:
         raise yaml.MarkedYAMLError(None, None, "a text with a NUL in it", node.start_mark)
     return value

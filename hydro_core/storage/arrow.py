@@ -128,8 +128,7 @@ class _WithEnd(RemoteFile):
             return super().readinto(buffer)
         end = _ENDS.get(self._known)
         if end is None:
-            read = self._store.read_range(self._key, begin, self._size - begin)
-            end = _ENDS.put(self._known, read)
+            end = _ENDS.put(self._known, self._bytes(begin, self._size - begin))
         found = end[self._at - begin :][: len(buffer)]
         buffer[: len(found)] = found
         self._at += len(found)

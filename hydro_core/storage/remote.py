@@ -210,20 +210,46 @@ class RemoteFile(io.RawIOBase):
         length = min(len(buffer), self._size - self._at)
         if length <= 0:
             return 0
-        found = self._store.read_range(self._key, self._at, length)
-        if len(found) < length:
-            # Rows of it would be missing, and who reads on would ask for what no file has.
-            raise InfrastructureError.of(
-                "runtime",
-                f"{self._place} was written or removed while it was read",
-                help="write files elsewhere and move them in when they are whole; "
-                "then run it again",
-            )
-        buffer[: len(found)] = found
-        self._at += len(found)
-        return len(found)
+        buffer[:length] = self._bytes(self._at, length)
+        self._at += length
+        return length
+
+    def _bytes(self, start: int, length: int) -> bytes:
+        """Some bytes of the file. A store may break an answer off: then the rest is asked for, as
+        long as the file is the one that was listed.
+
+        Raises:
+            InfrastructureError: it is not, or the store breaks off each time (code `runtime`).
+        """
+        content = b""
+        for _ in range(_ATTEMPTS):
+            begin, missing = start + len(content), length - len(content)
+            content += self._store.read_range(self._key, begin, missing)
+            if len(content) == length:
+                return content
+            self._refuse_another_file()
+        raise InfrastructureError.of(
+            "runtime",
+            f"the store breaks off its answers: {len(content):,} of {length:,} bytes of "
+            f"{self._place} came",
+            help="run it again later",
+        )
+
+    def _refuse_another_file(self) -> None:
+        """Refuses a file that was written or removed since it was listed."""
+        stored, listed = self._store.look(self._key), self._place.stat()
+        if stored is not None and _stat(stored) == listed:
+            return
+        there = "is gone" if stored is None else f"has {stored.size:,} bytes now"
+        raise InfrastructureError.of(
+            "runtime",
+            f"{self._place} was written or removed while it was read: it was listed with "
+            f"{listed.st_size:,} bytes, and {there}",
+            help="write files elsewhere and move them in when they are whole; then run it again",
+        )
 
 
+_ATTEMPTS = 4
 _PIECE = 1024 * 1024
 """Bytes that are asked for at once, of a file that is read from its start to its end."""
 

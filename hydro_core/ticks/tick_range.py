@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from hydro_core.ticks.calendar import Calendar, Feed, zone_of
 from hydro_core.types.item import TIMESTAMP
-from hydro_core.types.values import ValueProblem, conform
+from hydro_core.types.values import ValueProblem, conform, cut_to_micros
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
@@ -194,7 +194,11 @@ def moment_of(value: Any, zone: str = "UTC") -> Any:
             raise ValueProblem(f"{value} is neither a number nor a time")
         case int():
             return value
-        case str() | datetime():
+        case str():
+            # Intervals begin at whole microseconds, so what is finer changes no tick.
+            moment = conform(cut_to_micros(value), TIMESTAMP)
+            return _in_zone(moment, zone, is_wall=_names_no_zone(value))
+        case datetime():
             return _in_zone(conform(value, TIMESTAMP), zone, is_wall=_names_no_zone(value))
         case date():
             return _in_zone(conform(value.isoformat(), TIMESTAMP), zone, is_wall=True)

@@ -24,10 +24,13 @@ from hydro_core.types.item import Decimal as DecimalType
 # Dates and timestamps: read from ISO 8601, kept in UTC, printed back.
 #
 # A `timestamp` is a moment, kept in UTC; text or a datetime that names no zone is meant in UTC. A
-# `timestamp_ntz` has no zone, and what names one is none.
+# `timestamp_ntz` has no zone, and what names one is none. Text finer than a microsecond is refused,
+# unless its other digits are zeros: Python's own reader drops them.
 
 
 MICROSECOND = timedelta(microseconds=1)
+_FRACTION = re.compile(r"([.,][0-9]{6})([0-9]+)")
+"""The digits of a second, and those behind the microsecond; a zone's offset may have some, too."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -53,8 +56,10 @@ def to_timestamp(value: Any, *, zone: bool) -> datetime:
     >>> to_timestamp("2024-01-01T01:00:00+01:00", zone=True)
     datetime.datetime(2024, 1, 1, 0, 0, tzinfo=datetime.timezone.utc)
     """
-    found = _moment(value)
+    found = iso_moment(value)
     if found is None:
+        if isinstance(value, str) and is_finer(value) and iso_moment(cut_to_micros(value)):
+            raise ValueProblem(f"{describe(value)} is finer than a microsecond")
         raise ValueProblem(f"{describe(value)} is not a timestamp such as 2024-01-31T12:00:00Z")
     if not zone:
         if found.tzinfo is not None:
@@ -83,15 +88,30 @@ def since_epoch(moment: datetime) -> int:
     return (moment - _EPOCH) // MICROSECOND
 
 
-def _moment(value: Any) -> datetime | None:
+def iso_moment(value: Any) -> datetime | None:
+    """The time that a datetime or a text in ISO 8601 is; None: it is none, or finer than ours."""
     if isinstance(value, datetime):
         return value
     if not isinstance(value, str):
         return None
     try:
-        return datetime.fromisoformat(value)
+        return None if is_finer(value) else datetime.fromisoformat(value)
     except ValueError:
         return None
+
+
+def is_finer(text: str) -> bool:
+    """Whether ISO 8601 has digits behind the microsecond that are not zero."""
+    return any(digits.strip("0") for _, digits in _FRACTION.findall(text))
+
+
+def cut_to_micros(text: str) -> str:
+    """ISO 8601 without digits behind the microsecond.
+
+    >>> cut_to_micros("2024-01-01T00:00:00.1234567Z")
+    '2024-01-01T00:00:00.123456Z'
+    """
+    return _FRACTION.sub(r"\1", text)
 
 
 def print_moment(value: date | datetime) -> str:

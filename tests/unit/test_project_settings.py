@@ -144,6 +144,12 @@ def test_another_process_finds_the_same(root: Path) -> None:
         ("ticks.range = 0\n", 1, "`range` is 0, which is no number of ticks", "write 1 or more"),
         ("[spark\n", 1, "this is no TOML", ""),
         ("[ticks]\nrange = 1\nrange = 2\n", 3, "this is no TOML", ""),
+        (
+            '[paths]\nhome = "a\u2028b\u2029c\u0085d"\n[ticks]\nrange = 0\n',
+            4,
+            "`range` is 0, which is no number of ticks",
+            "write 1 or more",
+        ),
     ],
 )
 def test_what_is_wrong_is_told(root: Path, text: str, line: int, says: str, cure: str) -> None:

@@ -21,6 +21,7 @@ from hydro_core.functions.kinds import (
     joined,
     part,
 )
+from hydro_core.functions.library import entry
 from hydro_core.functions.library.entry import (
     ANYTHING,
     MANY,
@@ -52,10 +53,6 @@ _SETS = (optional(MANY),) * 100
 # what is made of constants at most
 
 
-def _range(limits: Budget, args: list[Any]) -> None:
-    limits.foresee(len(range(*args)) * _PER_NUMBER)
-
-
 def _sum(limits: Budget, args: list[Any]) -> None:
     # Python copies what it has, with every sequence that it adds.
     if len(args) > 1 and isinstance(args[1], list | tuple) and isinstance(args[0], list | tuple):
@@ -65,6 +62,9 @@ def _sum(limits: Budget, args: list[Any]) -> None:
 def _sorted(limits: Budget, args: list[Any]) -> None:
     if isinstance(args[0], list | tuple | set | dict):
         limits.charge(limits.weight(args[0]) * int(math.log2(len(args[0]) + 1)))
+
+
+_RANGE = entry.cost_of_size(lambda args: len(range(*args)), _PER_NUMBER)
 
 
 # the types of calls
@@ -245,7 +245,7 @@ OF_PARTS: Members = {
     "list": Operation(_of_parts(_array_of, 0), None, list),
     "max": Operation(of_extreme, None, max, functions=_KEY, step="greatest"),
     "min": Operation(of_extreme, None, min, functions=_KEY, step="least"),
-    "range": Operation(Array(LONG), (WHOLE, optional(WHOLE), optional(WHOLE)), range, cost=_range),
+    "range": Operation(Array(LONG), (WHOLE, optional(WHOLE), optional(WHOLE)), range, cost=_RANGE),
     "reversed": Operation(_of_parts(_array_of), None, reversed),
     "set": Operation(_of_parts(SetOf, 0), None, set),
     "sorted": Operation(_of_sorted, None, sorted, cost=_sorted, functions=_KEY),

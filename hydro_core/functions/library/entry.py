@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import wraps
@@ -36,6 +36,9 @@ MOST_FORMAT = 10_000
 """Characters of a format of times."""
 GROWTH = 12
 """Bytes of a text that shows a value, by the value's own: escapes are the longest."""
+
+MOST_MADE = 100_000_000
+"""Characters, or elements, of one value that a program computes as it runs."""
 
 
 class LimitError(Exception):
@@ -121,6 +124,12 @@ class Budget:
             self.read(left, right)
 
 
+def check_made(size: int, by: str) -> None:
+    """Refuses an operation on computed values that makes too much; it would take all memory."""
+    if size > MOST_MADE:
+        raise OverflowError(f"more than {MOST_MADE:,} characters or elements, by `{by}`")
+
+
 def check_bits(bits: int) -> None:
     if bits > MOST_BITS:
         raise LimitError(f"has an integer of more than {MOST_BITS:,} bits")
@@ -133,10 +142,21 @@ def check_places(places: int) -> None:
 
 def check_format(form: str) -> int:
     """Refuses a format with a wide field; gives how wide all fields are."""
-    numbers = "".join(c if c.isdigit() else " " for c in form).split()
+    numbers = _numbers_in(form)
     if any(len(digits.lstrip("0")) > len(str(MOST_WIDTH)) for digits in numbers):
         raise LimitError(f"has a format wider than {MOST_WIDTH:,}")
     return sum(map(int, numbers))
+
+
+def width_of(form: str) -> int:
+    """How wide the fields of a format are that was computed."""
+    numbers = _numbers_in(form)
+    is_vast = any(len(digits) > len(str(MOST_MADE)) for digits in numbers)
+    return MOST_MADE + 1 if is_vast else sum(map(int, numbers))
+
+
+def _numbers_in(form: str) -> list[str]:
+    return "".join(c if c.isdecimal() else " " for c in form).split()
 
 
 # What an entry of the library says: arguments, result, meaning, nulls, cost, Spark's expression.
@@ -410,7 +430,8 @@ def same(site: CallSite) -> ExprType:
     return site.base
 
 
-# What is made of constants at most: of a method, the first argument is what it is called on.
+# What calls make at most, of constants and as they run; a method's first argument is its base.
+# Sizes that follow from numbers and lengths alone bound calls on computed values, too.
 
 
 _PER_PART = 60
@@ -436,9 +457,43 @@ def per_character(size: int = _PER_PART) -> Cost:
     return made
 
 
-def width(limits: Budget, args: list[Any]) -> None:
-    """A text is made as wide as a number says."""
-    limits.foresee(4 * max((a for a in args[1:] if isinstance(a, int)), default=8))
+ResultSize = Callable[[list[Any]], int]
+_SIZES: dict[Cost, ResultSize] = {}
+_PER_CHARACTER = 4
+
+
+def cost_of_size(size: ResultSize, each: int = _PER_CHARACTER) -> Cost:
+    """So many characters or elements are made, each of so many bytes."""
+
+    def cost(limits: Budget, args: list[Any]) -> None:
+        limits.foresee(each * size(args))
+
+    _SIZES[cost] = size
+    return cost
+
+
+def bounded(name: str, function: Callable[..., Any], cost: Cost | None) -> Callable[..., Any]:
+    """A function that refuses to make too much, where its arguments say how much that is."""
+    size = None if cost is None else _SIZES.get(cost)
+    if size is None:
+        return function
+
+    @wraps(function)
+    def call(*args: Any, **keywords: Any) -> Any:
+        held = [list(arg) if isinstance(arg, Iterator) else arg for arg in args]
+        check_made(size([*held, *keywords.values()]), name)
+        return function(*held, **keywords)
+
+    return call
+
+
+def widest(args: list[Any]) -> int:
+    """The largest number behind the first argument."""
+    return max((a for a in args[1:] if isinstance(a, int)), default=8)
+
+
+width = cost_of_size(widest)
+"""A text is made as wide as a number says."""
 
 
 def form(_: Budget, args: list[Any]) -> None:

@@ -38,6 +38,8 @@ from hydro_core.functions.library.entry import (
     Members,
     Operation,
     check_format,
+    check_made,
+    width_of,
 )
 from hydro_core.functions.library.regex import group_kind
 from hydro_core.functions.tree import (
@@ -470,13 +472,14 @@ def formatted(value: Any, conversion: str, spec: str) -> str:
     >>> formatted(1.5, "", ">5"), formatted("a", "r", ">5")
     ('  1.5', "  'a'")
     """
-    return format(CONVERSIONS[conversion](value), spec)
+    check_made(width_of(spec), "format")
+    text = format(CONVERSIONS[conversion](value), spec)
+    check_made(len(text), "format")
+    return text
 
 
 MOST_BITS = 1_000_000
 """Bits of an integer on the way to a result: what makes more of them takes long, and memory."""
-MOST_REPEATED = 100_000_000
-"""Characters, or elements, of what is repeated."""
 
 
 def _power(base: Any, exponent: Any) -> Any:
@@ -496,9 +499,26 @@ def _product(left: Any, right: Any) -> Any:
         _check_bits(left.bit_length() + right.bit_length())
     elif isinstance(left, int) or isinstance(right, int):
         times, value = (left, right) if isinstance(left, int) else (right, left)
-        if isinstance(value, str | bytes | list | tuple) and len(value) * times > MOST_REPEATED:
-            raise OverflowError(f"more than {MOST_REPEATED:,} characters or elements, by `*`")
+        if isinstance(value, _SEQUENCES):
+            check_made(len(value) * times, "*")
     return left * right
+
+
+def _sum(left: Any, right: Any) -> Any:
+    if isinstance(left, _SEQUENCES) and isinstance(right, _SEQUENCES):
+        check_made(len(left) + len(right), "+")
+    return left + right
+
+
+def _remainder(left: Any, right: Any) -> Any:
+    if not isinstance(left, str | bytes):
+        return left % right
+    form = left if isinstance(left, str) else left.decode("latin-1")
+    widths = right if isinstance(right, tuple) and "*" in form else ()
+    check_made(width_of(form) + sum(abs(n) for n in widths if isinstance(n, int)), "%")
+    text = left % right
+    check_made(len(text), "%")
+    return text
 
 
 def _check_bits(bits: int) -> None:
@@ -506,7 +526,14 @@ def _check_bits(bits: int) -> None:
         raise OverflowError(f"an integer of more than {MOST_BITS:,} bits")
 
 
-GROWING: Mapping[str, Callable[[Any, Any], Any]] = {"**": _power, "<<": _shifted, "*": _product}
+_SEQUENCES = (str, bytes, list, tuple)
+GROWING: Mapping[str, Callable[[Any, Any], Any]] = {
+    "**": _power,
+    "<<": _shifted,
+    "*": _product,
+    "+": _sum,
+    "%": _remainder,
+}
 """Operators whose result may be much larger than their operands, as they run: bounded, since a
 result beyond 64 bits fails in any case, and must do so in time.
 """

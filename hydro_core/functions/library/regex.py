@@ -22,6 +22,7 @@ from hydro_core.functions.library.entry import (
     Members,
     Operation,
     Parameter,
+    check_made,
     constant,
     method,
     no_call,
@@ -435,11 +436,13 @@ def sub(
 
     `\1` and `\g<name>` in a replacement are groups; it may be a function of the match.
     """
-    known, parts, behind = compiled(pattern), list[str](), 0
+    known, parts, behind, made = compiled(pattern), list[str](), 0, 0
     data = text.encode()
     for done, found in enumerate(known.all_in(text), 1):
         start, end = found.place()
         parts += [data[behind:start].decode(), _replaced(replacement, pattern, found)]
+        made += len(parts[-1])
+        check_made(made, "sub")
         behind = end
         if done == count:
             break

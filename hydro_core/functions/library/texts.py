@@ -19,7 +19,6 @@ from hydro_core.functions.library.entry import (
     TEXT,
     TEXTS,
     WHOLE,
-    Budget,
     CallSite,
     Column,
     Expression,
@@ -110,20 +109,28 @@ _BYTES = Parameter("bytes, or a number", lambda kind: kind == BINARY or WHOLE.fi
 # what is made of a constant at most
 
 
-def _expanded(limits: Budget, args: list[Any]) -> None:
+def _expanded(args: list[Any]) -> int:
     tabs = args[0].count("\t") if isinstance(args[0], str) else 1
-    limits.foresee(4 * max(tabs, 1) * max((a for a in args[1:] if isinstance(a, int)), default=8))
+    return max(tabs, 1) * entry.widest(args)
 
 
-def _replace_cost(limits: Budget, args: list[Any]) -> None:
-    base, *others = args
-    if isinstance(base, str | bytes) and len(others) > 1:
-        limits.foresee((base.count(others[0]) + 1) * limits.weight(others[1]))
+def _with_replacements(args: list[Any]) -> int:
+    match args:
+        case [str(base), str(old), str(new), *rest]:
+            places = base.count(old)
+            if rest and isinstance(rest[0], int) and rest[0] >= 0:
+                places = min(places, rest[0])
+            return len(base) + places * len(new)
+        case _:
+            return 0
 
 
-def _join_cost(limits: Budget, args: list[Any]) -> None:
-    if len(args) > 1 and isinstance(args[1], list | tuple | set | dict):
-        limits.foresee(len(args[1]) * limits.weight(args[0]))
+def _glued_length(args: list[Any]) -> int:
+    match args:
+        case [str(glue), list() | tuple() | set() | dict() as parts]:
+            return len(parts) * len(glue) + sum(len(p) for p in parts if isinstance(p, str))
+        case _:
+            return 0
 
 
 # the types of calls
@@ -319,7 +326,7 @@ TEXT_MEMBERS: Members = {
     "count": method(LONG, KNOWN_TEXT, *_FROM_TO, column=_counted),
     "encode": method(BINARY, _MAYBE, _MAYBE, column=_encoded, cost=entry.shown),
     "endswith": method(BOOLEAN, TEXTS, *_FROM_TO, column=_any_of("endswith")),
-    "expandtabs": method(STRING, optional(WHOLE), cost=_expanded),
+    "expandtabs": method(STRING, optional(WHOLE), cost=entry.cost_of_size(_expanded)),
     "find": method(LONG, TEXT, *_FROM_TO, column=_found),
     "index": method(LONG, TEXT, *_FROM_TO, column=_there(_found), may_fail=True),
     **{f"is{kind}": _kind(f"is{kind}") for kind in _KINDS},
@@ -329,7 +336,9 @@ TEXT_MEMBERS: Members = {
     "isprintable": _kind("isprintable", "*"),
     "istitle": method(BOOLEAN),
     "isupper": _asked(column=_fits("[^a-z]*[A-Z][^a-z]*")),
-    "join": method(_joined, MANY, column=_glued, may_fail=True, cost=_join_cost),
+    "join": method(
+        _joined, MANY, column=_glued, may_fail=True, cost=entry.cost_of_size(_glued_length)
+    ),
     "ljust": _filled(_MAYBE, column=padded("right")),
     "lower": _changed(column=_cased("lower")),
     "lstrip": method(STRING, _MAYBE, column=_stripped("ltrim")),
@@ -337,7 +346,9 @@ TEXT_MEMBERS: Members = {
     "removeprefix": method(STRING, KNOWN_TEXT, column=_without(end=False)),
     "removesuffix": method(STRING, KNOWN_TEXT, column=_without(end=True)),
     "replace": method(
-        *(STRING, KNOWN_TEXT, TEXT, optional(WHOLE)), column=_replaced, cost=_replace_cost
+        *(STRING, KNOWN_TEXT, TEXT, optional(WHOLE)),
+        column=_replaced,
+        cost=entry.cost_of_size(_with_replacements),
     ),
     "rfind": method(LONG, TEXT, *_FROM_TO, column=_found_last),
     "rindex": method(LONG, TEXT, *_FROM_TO, column=_there(_found_last), may_fail=True),

@@ -189,6 +189,17 @@ def test_batch(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert answers[3]["name"] == "four"
 
 
+def test_jobs_end_at_line_feeds_alone(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A CR between the tokens of a line is a space of JSON, and U+2028 is text."""
+    text = "a\u2028b\u2029c\u0085d"
+    job = {"name": text, "program": "a -> out", "ticks": [{"a": [text]}]}
+    written = json.dumps(job, ensure_ascii=False)
+    (here / "jobs.jsonl").write_bytes(f"{written}\r\n{{\r{written[1:]}\n".encode())
+    assert main(["run", "--batch", str(here / "jobs.jsonl")]) == 0
+    answers = [json.loads(line) for line in capsys.readouterr().out.split("\n") if line]
+    assert answers == [{"name": text, "ticks": [{"out": [text]}]}] * 2
+
+
 def test_a_bug_in_one_job_does_not_end_the_others(
     here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,12 +26,20 @@ def _found(path: Path) -> FileSet:
 def test_spark_reads_moments_that_every_file_has_in_its_own_old_form(
     tmp_path: Path, int96: tuple[bool, bool]
 ) -> None:
+    by_spark = MOMENTS.replace_schema_metadata({"org.apache.spark.version": "4.1.0"})
     for number, old in enumerate(int96):
         file = tmp_path / f"{number}.parquet"
-        pq.write_table(MOMENTS, file, use_deprecated_int96_timestamps=old)
+        pq.write_table(by_spark, file, use_deprecated_int96_timestamps=old)
     found = _found(tmp_path)
     assert found.dataset is not None
     assert found.is_plain == all(int96)
+
+
+def test_nanoseconds_of_other_writers_are_looked_for(tmp_path: Path) -> None:
+    pq.write_table(MOMENTS, tmp_path / "a.parquet", use_deprecated_int96_timestamps=True)
+    found = _found(tmp_path)
+    assert found.dataset is None
+    assert not found.is_plain
 
 
 def test_a_column_is_named_by_a_folder_or_by_the_file(tmp_path: Path) -> None:

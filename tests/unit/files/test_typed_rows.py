@@ -126,10 +126,29 @@ def test_a_value_that_is_not_exact_is_refused(
     _refused_by_all(write(tmp_path, v=values), of, refused)
 
 
+@pytest.mark.parametrize("is_int96", [False, True])
 @pytest.mark.parametrize("case", FINER)
-def test_a_time_that_is_finer_is_refused(tmp_path: Path, case: str, refused: Refused) -> None:
+def test_a_time_that_is_finer_is_refused(
+    tmp_path: Path, case: str, is_int96: bool, refused: Refused
+) -> None:
     values, of = FINER[case]
-    _refused_by_all(parquet(tmp_path, v=values), of, refused)
+    if is_int96:
+        of = of.replace("timestamp_ntz", "timestamp")
+    path = parquet(tmp_path, v=values)
+    pq.write_table(pq.read_table(path), path, use_deprecated_int96_timestamps=is_int96)
+    _refused_by_all(path, of, refused)
+
+
+def test_times_far_away_are_exact_in_int96(tmp_path: Path) -> None:
+    """In nanoseconds they wrap around."""
+    times = [datetime(1600, 1, 1, microsecond=1), datetime(9999, 12, 31, 23, 59, 59, 999999)]
+    path = parquet(tmp_path, v=pa.array(times, TIME))
+    pq.write_table(pq.read_table(path), path, use_deprecated_int96_timestamps=True)
+    for read in READ:
+        found = read(path, parse_ddl("v timestamp"), "day")
+        assert [row["v"] for rows in found for row in rows] == [
+            time.replace(tzinfo=UTC) for time in times
+        ]
 
 
 def _refused_by_all(path: Path, of: str, refused: Refused) -> None:

@@ -8,12 +8,16 @@ import resource
 import subprocess
 import sys
 import time
+from datetime import date
+from functools import reduce
 
 import pytest
 
+from hydro_core.catalog.spec import functions_of
 from hydro_core.compile import compile_graph
 from hydro_core.errors import ProgramError
 from hydro_core.functions.call import compiled
+from hydro_core.functions.from_tree import function_of, is_complete
 from hydro_core.functions.read import constant
 from hydro_core.lang.resolve import parse
 from hydro_core.running import given_types
@@ -136,6 +140,22 @@ def test_a_type_that_is_too_large_is_refused(program: str, said: str, refused: R
         "lambda x: len([x] * (x * 10 ** 12))",
         "lambda x: len((x * 10 ** 12) * (x, x))",
         "lambda x: x ** 400_000 * x ** 400_000 > 0",
+        *(f"lambda x: len('a'.{name}(x * 10 ** 12))" for name in ("ljust", "rjust", "center")),
+        "lambda x: len('a'.zfill(x * 10 ** 12))",
+        "lambda x: len(lpad('a', x * 10 ** 12))",
+        "lambda x: len(rpad('a', x * 10 ** 12, 'b'))",
+        "lambda x: len('a\\tb'.expandtabs(x * 10 ** 9))",
+        "lambda x: len('a\\tb'.expandtabs(tabsize=x * 10 ** 9))",
+        "lambda x: len(f'{x:>{x * 10 ** 9}}')",
+        "lambda x: len(f'{x / 7:.{x * 10 ** 9}f}')",
+        "lambda x: len('%*d' % (x * 10 ** 9, x))",
+        "lambda x: len(('%' + str(x * 10 ** 9) + 'd') % x)",
+        "lambda x: sum(n for n in range(x * 10 ** 12))",
+        "lambda x: [n for n in range(0, x * 10 ** 12, 2)][0]",
+        "lambda x: len(('a' * x * 10 ** 5).replace('a', 'b' * x * 10 ** 5))",
+        "lambda x: len(('a' * x * 10 ** 5).join(['b'] * (x * 10 ** 5)))",
+        "lambda x: len(''.join('a' * 10 ** 6 for n in range(x * 1000)))",
+        "lambda x: len(re.sub('a', 'b' * 10 ** 5, 'a' * (x * 10 ** 5)))",
     ],
 )
 def test_what_is_computed_is_bounded_before_it_is_made(source: str) -> None:
@@ -143,3 +163,53 @@ def test_what_is_computed_is_bounded_before_it_is_made(source: str) -> None:
     function = compiled(ast.parse(source, mode="eval").body, {})
     with pytest.raises(OverflowError, match="more than"):
         function(3)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "lambda s, x: s + s",
+        "lambda s, x: x + s + s",
+        "lambda s, x: f'{s}{s}'",
+        "lambda s, x: '%s%s' % (s, s)",
+        "lambda s, x: s * 2",
+        "lambda s, x: ''.join([s, s])",
+        "lambda s, x: s.replace('a', 'aa')",
+    ],
+)
+def test_what_a_fold_doubles_is_bounded(source: str) -> None:
+    function = compiled(ast.parse(source, mode="eval").body, {})
+    with pytest.raises(OverflowError, match="more than 100,000,000 characters or elements"):
+        reduce(function, ["b"] * 40, "a")
+
+
+def test_lists_that_a_fold_doubles_are_bounded() -> None:
+    function = compiled(ast.parse("lambda s, x: s + s", mode="eval").body, {})
+    with pytest.raises(OverflowError, match="more than 100,000,000 characters or elements, by `"):
+        reduce(function, range(40), [1])
+
+
+def test_both_ways_to_run_a_function_are_bounded() -> None:
+    """As it stands in a program, and as its tree is compiled again."""
+    for width in ("'a'.ljust(x)", "lpad('a', x)", "f'{x:{x}}'", "sum(range(x))", "'a' * x"):
+        program = f'a = source("long")\na -> map(lambda x: {width}) -> out'
+        graph = parse(program)
+        (fn,) = [fn for node in graph.nodes.values() for fn in functions_of(node.args)]
+        assert fn.tree is not None
+        again = [function_of(fn.tree, fn.params).call] if is_complete(fn.tree) else []
+        for function in (fn.call, *again):
+            with pytest.raises(OverflowError, match="more than 100,000,000 characters"):
+                function(10**9)
+
+
+def test_what_is_usual_is_not_too_much() -> None:
+    for source, value in {
+        "lambda x: 'a'.ljust(x)": "a" + " " * 2,
+        "lambda x: x in range(10)": True,
+        "lambda x: sum(range(x * 10 ** 6))": 4499998500000,
+        "lambda x: '-'.join(str(n) for n in range(x))": "0-1-2",
+        "lambda x: date(2026, 1, x).replace(2027)": date(2027, 1, 3),
+        "lambda x: '%5d' % x + f'{x:<{x}}'": "    33  ",
+        "lambda x: [x] + [x + 0.5]": [3, 3.5],
+    }.items():
+        assert compiled(ast.parse(source, mode="eval").body, {})(3) == value

@@ -190,6 +190,24 @@ def test_times(file: Path, written: str, meant: datetime) -> None:
         (("program: totals.hydro\n", ""), (1, 1), "`program`: a flow needs it", "such as"),
         (("column: day", "column: day, column: t"), (3, 50), "`column` is said twice", "leave one"),
         (("column: day", "column: [day"), (3, 49), "this is no YAML: expected ',' or ']'", None),
+        (
+            ("ticks:", "description: 'a\u2028b\u2029c\u0085d'\nticks: {every: 0d}\nticks:"),
+            (4, 1),
+            "`ticks` is said twice",
+            None,
+        ),
+        (
+            ("{start: 2026-01-01}", "{start: '2026-01-01T00:00:00.1234567'}"),
+            (2, 9),
+            "is to be a date or a time",
+            None,
+        ),
+        (
+            ("{start: 2026-01-01}", "{start: 2026-01-01 00:00:00.1234567}"),
+            (2, 9),
+            "is to be a date or a time",
+            None,
+        ),
     ],
 )
 def test_what_is_wrong_by_itself(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hydro_core.errors import InfrastructureError
 from hydro_core.storage.arrow import let_go_of, opened_in_store
+from hydro_core.storage.remote import Remote
 from hydro_core.storage.settings import StorageSettings
 from hydro_core.storage.store import FileStore, bucket_store
 from tests.support.refused import Refused
@@ -215,3 +218,43 @@ def test_what_is_not_there_is_not_there_though_the_first_question_is_refused(
         place.write_bytes(b"now it is")
         with pytest.raises(InfrastructureError):
             place.is_file()
+
+
+@pytest.mark.parametrize("read", [Remote.open, opened_in_store])
+def test_an_answer_that_breaks_off_is_asked_for_again(
+    server: StoreServer,
+    monkeypatch: pytest.MonkeyPatch,
+    read: Callable[[Remote], Any],
+    refused: Refused,
+) -> None:
+    content = bytes(range(256)) * 1000
+    server.at("x").store.write("a", content)
+    whole, asked = FileStore.read_range, list[int]()
+
+    def broken_off(store: FileStore, name: str, start: int, length: int) -> bytes:
+        asked.append(length)
+        return whole(store, name, start, length)[
+            : max(1, length // 2) if len(asked) < breaks else None
+        ]
+
+    monkeypatch.setattr(FileStore, "read_range", broken_off)
+    breaks = 3
+    assert read(server.at("a")).read() == content
+    asked.clear()
+    breaks = 1000
+    with refused(InfrastructureError, "runtime"):
+        read(server.at("a")).read()
+    assert len(asked) == 4
+
+
+@pytest.mark.parametrize("read", [Remote.open, opened_in_store])
+def test_a_file_that_is_shorter_than_listed_is_said_to_be(
+    server: StoreServer, read: Callable[[Remote], Any], refused: Refused
+) -> None:
+    server.at("x").store.write("folder/a", b"abc" * 100_000)
+    (file,) = server.at("folder").files()
+    opened = read(file)
+    file.write_bytes(b"ab")
+    with refused(InfrastructureError, "runtime") as caught:
+        opened.read()
+    assert "listed with 300,000 bytes" in str(caught.value)

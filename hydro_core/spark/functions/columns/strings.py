@@ -10,6 +10,7 @@ import re
 from pyspark.sql import Column
 
 from hydro_core.functions.library import times
+from hydro_core.functions.library.entry import MOST_MADE
 from hydro_core.functions.library.texts import padded
 from hydro_core.functions.tree import Op
 from hydro_core.spark.frames.dry import F
@@ -56,7 +57,9 @@ def concatenate(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> 
         raise NotCompilable(f"`*` of {a.type} and {b.type}")
     text, times = scope.need(text), integers.bound(scope, times)
     count = F.greatest(times.column, F.lit(0))
-    bounded = F.when(count <= _INT, count).cast("int")
+    # Python is asked of more, and refuses it.
+    bounded = F.when(count <= MOST_MADE, count)
+    bounded = F.when(bounded * F.length(text.column) <= MOST_MADE, bounded).cast("int")
     return strict(F.repeat(text.column, bounded), STRING, text, times, doubtful=True)
 
 
