@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hydro_core.files.csv_records import Records, parsed, records_of
 from hydro_core.files.kinds import ReadNames, among
@@ -196,6 +197,32 @@ def _typed(texts: Any, of: pa.DataType) -> tuple[Any, list[int]]:
     """Fields as values of a type, as Arrow converts those of a file, and those that are none."""
     if pa.types.is_string(of):
         return texts, []
+    # Asked of Arrow one by one, wrong fields take 200 times as long as right ones.
+    wrong = [n for n, t in enumerate(texts.to_pylist()) if t is not None and _cannot_be(t, of)]
+    if wrong:
+        right = np.ones(len(texts), bool)
+        right[wrong] = False
+        texts = pc.if_else(pa.array(right), texts, None)
+    column, others = _asked(texts, of)
+    return column, [*wrong, *others]
+
+
+def _cannot_be(text: str, of: pa.DataType) -> bool:
+    """Whether a field is surely none of a type: Python takes all that Arrow takes, but for 0x1F."""
+    try:
+        if pa.types.is_boolean(of):
+            return text.strip().lower() not in ("true", "false", "0", "1")
+        if pa.types.is_floating(of):
+            float(text)
+        elif pa.types.is_integer(of):
+            return not -(1 << of.bit_width - 1) <= int(text) < 1 << of.bit_width - 1
+    except ValueError:
+        return "0x" not in text.lower()
+    return False
+
+
+def _asked(texts: Any, of: pa.DataType) -> tuple[Any, list[int]]:
+    """The same by asking Arrow for all fields, for halves of them, and at last for single ones."""
     fields = ("" if t is None else '"' + t.replace('"', '""') + '"' for t in texts.to_pylist())
     content = "".join(f"{field},\n" for field in fields).encode()
     try:
@@ -205,6 +232,6 @@ def _typed(texts: Any, of: pa.DataType) -> tuple[Any, list[int]]:
             nothing: Any = pa.array([None], of)
             return nothing, [0]
     half = len(texts) // 2
-    first, wrong = _typed(texts.slice(0, half), of)
-    second, others = _typed(texts.slice(half), of)
+    first, wrong = _asked(texts.slice(0, half), of)
+    second, others = _asked(texts.slice(half), of)
     return pa.concat_arrays([first, second]), [*wrong, *(half + n for n in others)]

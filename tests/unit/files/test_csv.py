@@ -8,16 +8,17 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from hydro_core.errors import DataError
-from hydro_core.files import csv_records
+from hydro_core.files import csv_files, csv_records
 from hydro_core.files.csv_records import records_of
 from hydro_core.files.inputs import InputFile
 from hydro_core.files.places import find
 from hydro_core.files.reading import read
 from hydro_core.files.scan import Scan
-from hydro_core.types.arrow import from_arrow
+from hydro_core.types.arrow import arrow_type, from_arrow
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import PLACE, REASON, ItemType, declared_columns, widened
 from tests.support.csv_cases import CASES, REFUSED, CsvCase
@@ -167,3 +168,54 @@ def test_files_whose_types_differ_are_named(tmp_path: Path) -> None:
     assert "a.csv" in message
     assert "c.csv" in message
     assert "`v`" in message
+
+
+FIELDS = {
+    "long": [
+        *("1", "-5", "+7", " 9 ", "0x1F", "0X1f", "-0x1", "1_000", "1e3", "1.0", "x", "", "-", "٣"),
+        *("9223372036854775807", "-9223372036854775808", "9223372036854775808", "9" * 5000),
+    ],
+    "tinyint": ["127", "-128", "128", "-129", "0x7f", "0xff", "007"],
+    "double": [
+        "1",
+        "1e400",
+        "nan",
+        "NaN",
+        "inf",
+        "-Infinity",
+        "1_0.0",
+        "0x1p3",
+        " 1.5 ",
+        ".",
+        "1,5",
+    ],
+    "boolean": ["true", "True", "TRUE", "0", "1", "2", "yes", " true ", "t", ""],
+}
+
+
+@pytest.mark.parametrize("of", FIELDS)
+def test_fields_are_judged_together_as_they_are_one_by_one(of: str) -> None:
+    arrow = arrow_type(parse_ddl(of))
+    fields = pa.array([*FIELDS[of], None])
+    alone = []
+    for place in range(len(fields)):
+        values, wrong = csv_files._asked(fields.slice(place, 1), arrow)
+        alone.append(None if wrong else str(values[0]))
+    values, wrong = csv_files._typed(fields, arrow)
+    assert [None if n in wrong else str(v) for n, v in enumerate(values)] == alone
+    assert None in alone
+
+
+def test_many_wrong_fields_are_not_asked_for_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, whole = [0], csv_files.parsed
+
+    def counted(*arguments: Any) -> pa.Table:
+        asked[0] += 1
+        return whole(*arguments)
+
+    monkeypatch.setattr(csv_files, "parsed", counted)
+    (tmp_path / "a.csv").write_text("k,v\n" + "".join(f"x{n},a\n" for n in range(5000)))
+    assert len(rows_of(tmp_path / "a.csv", widened(ITEM))) == 5000
+    assert asked[0] < 10
