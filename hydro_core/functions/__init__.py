@@ -4,7 +4,7 @@
 2. `tree` has the seven nodes, `kinds` the types of values, `fields` which field a part is. What an
    operation is stands in its entry of `library`.
 3. `bind` says what parameters stand for, and gives every node its type. `constant` computes what
-   depends on nothing, within `constant_limits`.
+   depends on nothing, within the limits of `library.entry`.
 4. `fold` is how questions are asked of a tree, each with an answer for every node: types (`bind`,
    `result_type`), whether there is a value (`totality`), where fields come from (`lineage`), which
    functions are the same (`forms`), Python's syntax (`from_tree`), which is what runs; and Spark's
