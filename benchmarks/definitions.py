@@ -41,7 +41,7 @@ def deployed(home: Path, flows: int) -> None:
         program.parent.mkdir(parents=True, exist_ok=True)
         program.write_text(text.replace("> 15", f"> {15 + i}"), encoding="utf-8")
         flow = flights_in(home, home / "landing", name)
-        made = runner.deployments.prepared(flow)
+        made = runner.deployments.prepare(flow)
         ledger, now = Ledger(runner.directory(flow)), datetime.now(UTC)
         ledger.create()
         tables = {t.name: 1 for t in made.deployment.tables}

@@ -36,11 +36,11 @@ from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.start_rework import first_again
 from hydro_core.ticks.calendar import TickWindow
-from hydrotick.project.programs import plan_as_written
+from hydrotick.deploy.deployments import plan_as_written
+from hydrotick.deploy.planning import DeployOptions, DeployPlan, Work, plan_deployment
+from hydrotick.deploy.switch import deploy
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.runner import TickRunner
-from hydrotick.takeover.changes import Change, DeployOptions, Work, change_of
-from hydrotick.takeover.deploying import deploy
 
 WRITTEN = PROGRAM.read_text(encoding="utf-8")
 REFACTORED = WRITTEN.replace(
@@ -118,8 +118,8 @@ class Home:
             if not done.committed:
                 sys.exit(f"tick {done.window.key}: {done.problem}")
 
-    def change(self) -> Change:
-        found = change_of(self.flow, self.runner, DeployOptions())
+    def change(self) -> DeployPlan:
+        found = plan_deployment(self.flow, self.runner, DeployOptions())
         if found is None:
             sys.exit("the changed program is the one that serves")
         return found
@@ -129,7 +129,7 @@ class Home:
         return sorted(map(repr, pipeline.output(output, every=True).to_pylist()))
 
 
-class FromLanding(Change):
+class FromLanding(DeployPlan):
     """A change for which no stored table is taken to make another one from."""
 
     def making(self, wanted: WantedTables, since: Mapping[str, int]) -> Work:

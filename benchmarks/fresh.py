@@ -64,7 +64,7 @@ def definitions(home: Path, flows: int) -> dict[str, float]:
     with _clock(found, "flows"):
         runner = TickRunner(ProjectSettings(home=home))
         made = project_definitions(known, runner).get_repository_def()
-    undeployed = [flow.name for flow in known if runner.deployments.serving(flow) is None]
+    undeployed = [flow.name for flow in known if runner.deployments.active(flow) is None]
     if undeployed or len(made.get_all_jobs()) < flows:
         sys.exit(f"these are not deployed flows: {undeployed}, {len(made.get_all_jobs())} jobs")
     return found
@@ -78,12 +78,12 @@ def plan(home: Path, landed: Path, program: Path) -> dict[str, float | str]:
     program_at(home).write_text(program.read_text(encoding="utf-8"), encoding="utf-8")
     found: dict[str, float] = {}
     with _clock(found, "plan"):
-        from hydrotick.cli.deploy import as_text
-        from hydrotick.takeover.changes import DeployOptions, change_of
+        from hydrotick.deploy.planning import DeployOptions, plan_deployment
+        from hydrotick.deploy.report import report_of_plan
 
         runner = TickRunner(ProjectSettings(home=home))
-        change = change_of(flights_in(home, landed), runner, DeployOptions())
-        text = "nothing changes" if change is None else as_text(change, runner)
+        change = plan_deployment(flights_in(home, landed), runner, DeployOptions())
+        text = "nothing changes" if change is None else str(report_of_plan(change, runner))
     from pyspark import SparkContext
 
     if SparkContext._active_spark_context is not None:  # noqa: SLF001 - Spark tells no other way

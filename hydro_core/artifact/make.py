@@ -61,7 +61,7 @@ def deployment_of(
         params=given.params,
         plan=made,
         costs=Costs(optimized.cost_before, optimized.cost_after, known),
-        explanation={step.output: step.render() for step in optimized.steps},
+        explanation={derived.output: derived.render() for derived in optimized.derivations},
         notes=(*map(str, optimized.notes), *made.notes, *_referred(made.typed)),
         streams={n: s for n, s in optimized.streams.items() if n in made.graph.nodes},
         tables=tuple(tables_of(made)),

@@ -126,7 +126,7 @@ COMMANDS = (
             SCHEMA,
             PARAM,
             format_argument("text", "sexpr", "json", "mermaid", "svg"),
-            Word("--explain", "the chain of rules to the plan, and the form of what it stores"),
+            Word("--explain", "the rules that lead to the plan, and the form of what it stores"),
             STATS,
             Word("--validate", "run plan and program on N random runs of ticks", "N", type=int),
             Word("--strict", "fail if something is not incremental"),

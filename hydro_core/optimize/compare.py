@@ -1,20 +1,26 @@
-"""Which streams of several programs are the same: all of them in one e-graph.
+"""Streams of several programs that are equal: all of them in one e-graph, and why they are.
 
-Inputs of one name and type are one stream. What the rules make one class is equal, and so is what
-`bisimilar` finds: streams that feed themselves by the same equations. Each may lead to more of the
-other, so they take turns until neither has more to say.
+Inputs of one name and type are one stream. Streams of one class are equal by the rules. Streams
+that feed themselves by the same equations are equal by induction (`bisimilar`). Each may lead to
+more of the other, so they take turns until neither has more to say.
 
 Some arguments that are not written the same may stand for each other. Functions that rules made ask
 first whether an item is there, where the program's own would fail: so far as both have values, they
-are the same. A program that does not fail on the past may take over from one that did not either.
+are the same. A program that does not fail on the past may replace one that did not either.
+
+A proof is found by comparing again, fewer programs and with a log that is replayed into a closure.
+Equality by induction rests on rules, too: those that bring both streams into the form in which they
+are the same equation.
 """
 
 from __future__ import annotations
 
+import re
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import combinations, islice
 from typing import Any
 
 from hydro_core.analysis.infer import Typed, infer
@@ -22,17 +28,23 @@ from hydro_core.catalog.spec import Aggregate, Args
 from hydro_core.errors import ProgramError
 from hydro_core.functions.forms import known_by
 from hydro_core.functions.tree import Const, Expr, Fn, IfElse, Op, Part, children, with_children
-from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
-from hydro_core.optimize.alike import Bisimilar, bisimilar
+from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId, behind
 from hydro_core.optimize.calls import FailingCalls, doubtful_in
 from hydro_core.optimize.columns import ranks_of, with_columns_in_order, without_dead_columns
-from hydro_core.optimize.egraph import ClassId, EGraph, Problem, Saturation, Space, StreamDefinition
+from hydro_core.optimize.egraph import (
+    ClassId,
+    EGraph,
+    ENode,
+    Problem,
+    Saturation,
+    Space,
+    StreamDefinition,
+)
 from hydro_core.optimize.load import Loaded, load
 from hydro_core.optimize.loop import loop_form
 from hydro_core.optimize.optimizer import prepare
-from hydro_core.optimize.proof import TermId
-from hydro_core.optimize.replay import Replay
-from hydro_core.optimize.rule import Payload, Rule
+from hydro_core.optimize.proof import KNOWN, Replay, TermId
+from hydro_core.optimize.rule import CHAIN, UNION, Payload, Rule
 from hydro_core.types.item import StreamType
 
 MAX_EQUAL = 10_000
@@ -100,11 +112,11 @@ class Shared:
             replay = Replay(egraph) if log else None
             saturation = replay.saturate() if replay else egraph.saturate()
             space = egraph.space()
-            found = bisimilar(space, self.problem.definitions)
-            yield Turn(space, saturation, found, replay)
-            if not found.equal or len(known) > MAX_EQUAL:
+            induction = bisimilar(space, self.problem.definitions)
+            yield Turn(space, saturation, induction, replay)
+            if not induction.equal or len(known) > MAX_EQUAL:
                 return
-            known = (*known, *found.equal)
+            known = (*known, *induction.equal)
 
 
 @dataclass(frozen=True)
@@ -113,7 +125,7 @@ class Turn:
 
     space: Space
     saturation: Saturation
-    found: Bisimilar
+    induction: Bisimilar
     replay: Replay | None
     """What can prove it, if it was logged."""
 
@@ -296,3 +308,334 @@ def _unguarded(tree: Expr) -> Expr:
             return taken if item == of else found
         case _:
             return found
+
+
+MAX_PAIRS = 50_000
+"""Pairs that are looked at; what is beyond them counts as different."""
+MAX_WAYS = 1_000
+"""Ways to prove a pair that are looked at: two sums that are split in many ways have their product.
+"""
+
+Pair = tuple[ClassId, ClassId]
+Splitting = tuple[str, int | None]
+
+SUM: Splitting = ("sum", None)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A way to prove a pair: the pairs that must be equal in the same tick, and in earlier ones."""
+
+    nodes: tuple[ENode, ENode]
+    """How the streams of the pair are computed: by the same operator."""
+    now: tuple[Pair, ...]
+    earlier: tuple[Pair, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bisimilar:
+    """Streams, by their names, that are proved equal and are not of one class yet."""
+
+    equal: tuple[tuple[str, str], ...]
+    by: Mapping[Pair, Match]
+    """How each pair was proved, those that have no names included."""
+
+
+def bisimilar(space: Space, definitions: Sequence[StreamDefinition]) -> Bisimilar:
+    """The streams that follow to be equal by induction over ticks from the classes of the rules.
+
+    Two streams that feed themselves through `prev` are equal if each has a way to be computed that
+    is the same operator on streams of which the same holds. No two streams may rest on each other
+    within a tick: what an operator reads of the same tick has to be proved before, only what it
+    reads of earlier ticks may be what is being proved. So the pairs are the greatest set of which
+    each rests, through a least one, on itself a tick earlier.
+    """
+    names: dict[ClassId, str] = {}
+    for definition in definitions:
+        names.setdefault(space.named[definition.name], definition.name)
+    by = _proved(_matches(space, sorted(names)))
+    named = ((one, other) for one, other in sorted(by) if one in names and other in names)
+    return Bisimilar(tuple((names[one], names[other]) for one, other in named), by)
+
+
+def _matches(space: Space, classes: Sequence[ClassId]) -> Mapping[Pair, tuple[Match, ...]]:
+    """Every pair that may be equal, with the ways to prove it, and all pairs that these need."""
+    by_kind: list[dict[Splitting, list[ENode]]] = [{} for _ in space.of]
+    for node in space.nodes:
+        by_kind[node.cls].setdefault(_kind(node), []).append(node)
+    sharing: dict[Splitting, list[ClassId]] = {}
+    for cls in classes:
+        for kind in by_kind[cls]:
+            sharing.setdefault(kind, []).append(cls)
+    found: dict[Pair, tuple[Match, ...]] = {}
+    todo = [pair for group in sharing.values() for pair in combinations(group, 2)]
+    while todo and len(found) < MAX_PAIRS:
+        pair = todo.pop()
+        if pair in found:
+            continue
+        ways = _ways(*(by_kind[cls] for cls in pair))
+        found[pair] = matches = tuple(islice(ways, MAX_WAYS))
+        todo += [child for match in matches for child in (*match.now, *match.earlier)]
+    return found
+
+
+def _ways(
+    one: Mapping[Splitting, Sequence[ENode]], other: Mapping[Splitting, Sequence[ENode]]
+) -> Iterator[Match]:
+    # Not by a set: which way is found first is told, and must not depend on a seed of hashes.
+    for kind in one:
+        for a in one[kind]:
+            for b in other.get(kind, ()):
+                yield _match(a, b, b.inputs)
+                if kind == SUM:
+                    yield _match(a, b, tuple(reversed(b.inputs)))
+
+
+def _kind(node: ENode) -> Splitting:
+    """What must be the same; a sum of bags is one, whoever wrote it, and in either order."""
+    if node.shape.is_bags and node.shape.name in {UNION, CHAIN}:
+        return SUM
+    return node.shape.name, node.payload
+
+
+def _match(a: ENode, b: ENode, others: tuple[ClassId, ...]) -> Match:
+    now: list[Pair] = []
+    earlier: list[Pair] = []
+    for x, y, strict in zip(a.inputs, others, a.shape.strict, strict=True):
+        if x != y:
+            (earlier if strict else now).append((min(x, y), max(x, y)))
+    return Match((a, b), tuple(now), tuple(earlier))
+
+
+def _proved(matches: Mapping[Pair, tuple[Match, ...]]) -> Mapping[Pair, Match]:
+    """The pairs that are equal in a tick if they all were in the ticks before."""
+    proofs = _Proofs(matches)
+    proofs.prove(matches)
+    dropped = {pair for pair in matches if pair not in proofs.by}
+    while dropped:
+        lost = proofs.drop(dropped)
+        proofs.prove(lost)
+        dropped = {pair for pair in lost if pair not in proofs.by}
+    return proofs.by
+
+
+class _Proofs:
+    """The pairs that are proved in a tick if those that are not dropped were equal before it.
+
+    What is dropped takes with it only what rests on it, so that each match is looked at about once.
+    """
+
+    def __init__(self, matches: Mapping[Pair, tuple[Match, ...]]) -> None:
+        self.by: dict[Pair, Match] = {}
+        self._ways = {pair: [_Way(pair, match) for match in of] for pair, of in matches.items()}
+        self._now: dict[Pair, list[_Way]] = {}
+        self._earlier: dict[Pair, list[_Way]] = {}
+        self._chosen: dict[Pair, _Way] = {}
+        for way in (way for ways in self._ways.values() for way in ways):
+            for child in way.match.now:
+                self._now.setdefault(child, []).append(way)
+            for child in way.match.earlier:
+                self._earlier.setdefault(child, []).append(way)
+                way.holds &= child in matches
+
+    def prove(self, pairs: Iterable[Pair]) -> None:
+        """Finds a proof for each of some pairs that has one, and for those that rest on them."""
+        todo = [way for pair in pairs for way in self._ways[pair] if way.is_proof]
+        while todo:
+            way = todo.pop()
+            if way.pair in self.by or not way.is_proof:
+                continue
+            self.by[way.pair], self._chosen[way.pair] = way.match, way
+            for reader in self._now.get(way.pair, ()):
+                reader.open -= 1
+                if reader.is_proof:
+                    todo.append(reader)
+
+    def drop(self, pairs: Iterable[Pair]) -> set[Pair]:
+        """No more assumes that some pairs were equal before; gives those that lost their proofs."""
+        failed = [way for pair in pairs for way in self._earlier.get(pair, ())]
+        for way in failed:
+            way.holds = False
+        lost: set[Pair] = set()
+        while failed:
+            way = failed.pop()
+            if self._chosen.get(way.pair) is not way:
+                continue
+            del self.by[way.pair], self._chosen[way.pair]
+            lost.add(way.pair)
+            for reader in self._now.get(way.pair, ()):
+                reader.open += 1
+                failed.append(reader)
+        return lost
+
+
+@dataclass(slots=True, eq=False)
+class _Way:
+    """A match of a pair, and whether it proves it by now."""
+
+    pair: Pair
+    match: Match
+    open: int = field(init=False)
+    """How many pairs it needs in the same tick that are not proved."""
+    holds: bool = True
+    """Whether no pair is dropped that it needs in earlier ticks."""
+
+    def __post_init__(self) -> None:
+        self.open = len(self.match.now)
+
+    @property
+    def is_proof(self) -> bool:
+        """Whether the pair follows."""
+        return self.holds and not self.open
+
+
+INDUCTION = "induction over ticks: both follow the same equation from the tick before"
+SAME_TEXT = "the same text"
+RENAMED = "renamed"
+NORMAL_FORM = "functions in normal form"
+NARROWED = "dead columns: what nobody reads may be left out"
+NOT_ALL = "rules, which were applied too often to list them all"
+
+ProvedParts = tuple[tuple[ComparedStream, ComparedStream], ...]
+"""The parts of an output, each with the one that it is said to be."""
+
+
+def proofs(
+    programs: Sequence[Typed], wanted: Mapping[str, ProvedParts]
+) -> Mapping[str, tuple[str, ...]]:
+    """Why streams are equal that `compare` called so, by the keys of `wanted`.
+
+    Args:
+        programs: those that were compared.
+        wanted: pairs of streams by any key; all pairs of a key have one proof together.
+    """
+    needed = {s.program for parts in wanted.values() for pair in parts for s in pair}
+    found = _proofs_among({number: programs[number] for number in sorted(needed)}, wanted)
+    missing = {key: parts for key, parts in wanted.items() if key not in found}
+    if missing:  # the way leads through the plans
+        found |= _proofs_among(dict(enumerate(programs)), missing)
+    return {key: found.get(key, (NOT_ALL,)) for key in wanted}
+
+
+def _proofs_among(
+    programs: Mapping[int, Typed], wanted: Mapping[str, ProvedParts]
+) -> dict[str, tuple[str, ...]]:
+    if not wanted:
+        return {}
+    of, turns = shared(programs), []
+    pairs = [pair for parts in wanted.values() for pair in parts]
+    for turn in of.turns(log=True):
+        turns.append(turn)
+        named = turn.space.named
+        if all(named[of.names[a]] == named[of.names[b]] for a, b in pairs):
+            break
+    found = {key: _proof(of, turns, parts) for key, parts in wanted.items()} if turns else {}
+    return {key: proof for key, proof in found.items() if proof is not None}
+
+
+def _proof(of: Shared, turns: Sequence[Turn], parts: ProvedParts) -> tuple[str, ...] | None:
+    search = _ProofSearch(turns)
+    last = len(turns) - 1
+    replay = search.replay(last)
+    for pair in parts:
+        a, b = (replay.streams[of.names[stream]] for stream in pair)
+        if not replay.closure.same(a, b):
+            return None
+        search.prove(last, a, b)
+    lines = [f"{r.name}: {r.because}" for name in search.rules for r in of.rules if r.name == name]
+    lines += [NARROWED] if search.is_narrowed else []
+    lines += [INDUCTION] if search.inductions else []
+    lines += [] if search.is_whole else [NOT_ALL]
+    return tuple(lines) or (without_rules(of.programs, parts),)
+
+
+class _ProofSearch:
+    """Collects the rules and inductions that a proof consists of."""
+
+    def __init__(self, turns: Sequence[Turn]) -> None:
+        self.rules: dict[str, None] = {}
+        self.inductions: set[tuple[int, Pair]] = set()
+        self.is_narrowed = False
+        self.is_whole = True
+        self._turns = turns
+
+    def replay(self, number: int) -> Replay:
+        """The replay of a turn."""
+        replay = self._turns[number].replay
+        assert replay is not None
+        return replay
+
+    def prove(self, number: int, a: TermId, b: TermId) -> None:
+        """Goes through the proof that two terms of a turn are equal, and all that it rests on."""
+        todo = [(number, a, b)]
+        while todo:
+            number, a, b = todo.pop()
+            closure = self.replay(number).closure
+            if not closure.same(a, b):  # more was done than was replayed
+                self.is_whole = False
+                continue
+            for step in closure.proof([(a, b)]):
+                if step.rule == KNOWN:
+                    todo += self._by_induction(number, step.before, step.after)
+                else:
+                    self.rules.setdefault(step.rule)
+
+    def _by_induction(
+        self, number: int, a: TermId, b: TermId
+    ) -> Iterator[tuple[int, TermId, TermId]]:
+        """The pairs on which the equality of two streams rests that an earlier turn found."""
+        streams = self.replay(number).streams
+        for earlier in range(number):
+            for one, other in self._turns[earlier].induction.equal:
+                if {streams[one], streams[other]} == {a, b}:
+                    yield from self._supports(earlier, one, other)
+                    return
+        self.is_narrowed = True
+
+    def _supports(self, number: int, one: str, other: str) -> Iterator[tuple[int, TermId, TermId]]:
+        turn, replay = self._turns[number], self.replay(number)
+        start = turn.space.named[one], turn.space.named[other]
+        for name, cls in zip((one, other), start, strict=True):
+            yield number, replay.streams[name], turn.terms[cls]
+        todo = [start]
+        while todo:
+            pair = todo.pop()
+            pair = (min(pair), max(pair))
+            if (number, pair) in self.inductions:
+                continue
+            self.inductions.add((number, pair))
+            match = turn.induction.by[pair]
+            for cls, node in zip(pair, match.nodes, strict=True):
+                inputs = tuple(turn.terms[i] for i in node.inputs)
+                term = replay.closure.add(node.shape.name, node.payload, inputs)
+                yield number, turn.terms[cls], term
+            todo += (*match.now, *match.earlier)
+
+
+def without_rules(programs: Sequence[Typed] | Mapping[int, Typed], parts: ProvedParts) -> str:
+    """How streams differ that are one term as soon as they are loaded."""
+    sides = [
+        _behind(programs[pairs[0].program], [s.endpoint for s in pairs])
+        for pairs in zip(*parts, strict=True)
+    ]
+    texts = [sorted(repr(_as_written(n, side)) for n in side.values()) for side in sides]
+    if texts[0] == texts[1]:
+        return SAME_TEXT
+    spelled = [sorted(repr((n.op.name, n.args)) for n in side.values()) for side in sides]
+    return RENAMED if spelled[0] == spelled[1] else NORMAL_FORM
+
+
+def _behind(typed: Typed, ends: Sequence[Endpoint]) -> Mapping[NodeId, Node]:
+    """The nodes that streams are made of."""
+    return {name: typed.graph[name] for name in behind(typed.graph, (end.node for end in ends))}
+
+
+def _as_written(node: Node, others: Mapping[NodeId, Node]) -> tuple[object, ...]:
+    """The node, in which what has no name in the text has none."""
+    reads = [(_name(others[e.node]), e.port) for e in node.inputs]
+    return (_name(node), node.op.name, node.args, reads)
+
+
+def _name(node: Node) -> str:
+    """The name of a node; only its operator where it is that and a number."""
+    return node.op.name if re.fullmatch(rf"{node.op.name}(_\d+)?", node.id) else node.id

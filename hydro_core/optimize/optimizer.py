@@ -20,7 +20,6 @@ from hydro_core.optimize.calls import permitted
 from hydro_core.optimize.columns import without_dead_columns
 from hydro_core.optimize.cost import CostModel, Statistics
 from hydro_core.optimize.egraph import ClassId, EGraph, ENode, Problem, Saturation, Space, own_nodes
-from hydro_core.optimize.explain import Derivation, derivations
 from hydro_core.optimize.extract import Forms, Plan, extract, plan_cost, values_only, with_forms
 from hydro_core.optimize.growth import (
     ChosenPlan,
@@ -33,8 +32,8 @@ from hydro_core.optimize.growth import (
 from hydro_core.optimize.load import Loaded, load
 from hydro_core.optimize.loop import step_rule, step_shape
 from hydro_core.optimize.orders import with_orders
+from hydro_core.optimize.proof import MAX_REPLAYED, Derivation, Replay
 from hydro_core.optimize.rebuild import rebuild
-from hydro_core.optimize.replay import MAX_REPLAYED, Replay
 from hydro_core.optimize.rule import Rule
 from hydro_core.optimize.rules.algebra import unfilled_in
 from hydro_core.optimize.rules.facts import with_facts
@@ -53,8 +52,8 @@ class Optimized:
     typed: Typed
     cost_before: float
     cost_after: float
-    steps: tuple[Derivation, ...] = ()
-    """The proof of every output, if it was asked for."""
+    derivations: tuple[Derivation, ...] = ()
+    """The rules that lead to every output's plan, if they were asked for."""
     notes: tuple[Note, ...] = ()
     saturation: Saturation = NO_SATURATION
     statistics: Statistics = field(default_factory=Statistics)
@@ -88,7 +87,7 @@ def optimize(
     Args:
         typed: the program.
         stats: what is known of its data.
-        explain: whether the plan comes with the steps that lead there.
+        explain: whether the plan comes with the rules that lead there.
         served_by: what was known when the plan was made that serves. The plan that this leads to
             stays, with its statistics, unless another one is notably cheaper by now: a plan of
             other states costs a rebuild of them.
@@ -113,7 +112,7 @@ def optimize(
         best,
         before,
         plan.cost,
-        derivations(replay, space, plan, search.rules) if replay and replay.is_whole else (),
+        tuple(replay.derivations(space, plan)) if replay and replay.is_whole else (),
         notes_of(named, plan, chosen.growing(sized), search.problem.payloads),
         saturation,
         statistics,

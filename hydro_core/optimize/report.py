@@ -90,8 +90,8 @@ def _assumed(given: Statistics, name: str | None) -> str:
 
 
 def explanation(optimized: Optimized) -> str:
-    """The derivation of every output."""
-    return "\n\n".join(step.render() for step in optimized.steps)
+    """The rules that lead to the plan of every output."""
+    return "\n\n".join(derivation.render() for derivation in optimized.derivations)
 
 
 def as_json(optimized: Optimized) -> Mapping[str, Any]:
@@ -127,8 +127,8 @@ def as_json(optimized: Optimized) -> Mapping[str, Any]:
         "bounds": list(optimized.bounds),
         "limits": list(optimized.limits),
     }
-    if optimized.steps:
-        result["explanation"] = [step.as_json() for step in optimized.steps]
+    if optimized.derivations:
+        result["explanation"] = [d.as_json() for d in optimized.derivations]
     return result
 
 

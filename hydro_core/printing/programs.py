@@ -48,7 +48,7 @@ class BestPlan(Optimized):
 
     def __str__(self) -> str:
         parts = [report.as_text(self)]
-        if self.steps:
+        if self.derivations:
             parts.append(report.explanation(self))
         return "\n\n".join((*parts, *filter(None, ["\n".join(map(str, self.forms))])))
 

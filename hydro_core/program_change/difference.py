@@ -1,29 +1,47 @@
-"""What deploying another program means for what is stored: found before anything happens.
+"""Differences between the active deployment and the program that is to replace it.
 
 Both programs and their plans are compared as one. A stream that is proved equal keeps its table,
-whatever it is called and however it is computed now; what is left has to be made, from tables that
-hold a stream on the way there, or from the landed past.
+whatever it is called and however it is computed now. Other tables are computed from tables that
+hold a stream on the way there, or from the landed past. Nothing is changed by asking.
+
+A program in other words goes on by the active plan, where that keeps more than its own. All outputs
+are the same, so either plan gives them. What each stores may differ in the order of columns, or in
+the streams on the way: by the new plan it would be recomputed, for nothing. Where the new plan is
+to be active, it gives rows with their columns in the order of the stored tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
 from hydro_core.analysis.infer import Typed, infer
-from hydro_core.artifact.deployment import Deployment
+from hydro_core.artifact.deployment import Deployment, ProgramMeaning, program_meaning
+from hydro_core.artifact.make import tables_of
 from hydro_core.catalog.forms import Form
 from hydro_core.catalog.itemwise import SELECT, SINK
 from hydro_core.catalog.spec import Args
 from hydro_core.ir.graph import Endpoint, Graph, Node
-from hydro_core.optimize.compare import ComparedStream, Comparison, compare
-from hydro_core.optimize.proved import NORMAL_FORM, proofs, without_rules
-from hydro_core.plan.planner import Bootstrap, Leaf, WantedTables, bootstrap
+from hydro_core.optimize.compare import (
+    NORMAL_FORM,
+    ComparedStream,
+    Comparison,
+    compare,
+    proofs,
+    without_rules,
+)
+from hydro_core.plan.planner import Bootstrap, Leaf, WantedTables, bootstrap, plan_of
 from hydro_core.plan.tick_plan import StateSlot, longer
-from hydro_core.program_change.said import Said, said
 from hydro_core.types.item import Order, Row
+
+# What deploying another program means for what is stored: found before anything happens.
+#
+# Both programs and their plans are compared as one. A stream that is proved equal keeps its
+# table, whatever it is called and however it is computed now; what is left has to be made, from
+# tables that hold a stream on the way there, or from the landed past.
+
 
 OutputChange = Literal["same", "columns", "changed", "new", "gone"]
 StateChange = Literal["kept", "derived", "rebuilt", "dropped"]
@@ -256,12 +274,12 @@ class Difference:
 
         Saturation may end before cycles are found equal, and depends on the rest of the program.
         """
-        old, new = (self._said[number][1].get(output) for number in (OLD, NEW))
+        old, new = (self._meanings[number].outputs.get(output) for number in (OLD, NEW))
         return old == new
 
     @cached_property
-    def _said(self) -> Mapping[int, Said]:
-        return {number: said(self.programs[number]) for number in (OLD, NEW)}
+    def _meanings(self) -> Mapping[int, ProgramMeaning]:
+        return {number: program_meaning(self.programs[number]) for number in (OLD, NEW)}
 
     def _class(self, stream: ComparedStream) -> int:
         return self.streams.classes.get(stream, -1)
@@ -399,3 +417,73 @@ def _is_as_wide(one: Typed, other: Typed, output: str) -> bool:
     if not isinstance(wide, Row) or not isinstance(narrow, Row):
         return False
     return {*narrow.names} < {*wide.names} or {*narrow.fields} == {*wide.fields}
+
+
+# A program in other words goes on by the plan that serves, where that keeps more than its own.
+#
+# All outputs are the same, so either plan gives them. What each stores may differ in the order of
+# columns, or in what is kept on the way: by the new one it would be made anew, for nothing. Where
+# the new plan is to serve, it gives rows with their columns in the order of the tables that are
+# there.
+
+
+CHEAPER = 0.99
+"""A plan that costs less than this part of the other one is worth being made for."""
+
+
+def goes_on_by_active_plan(found: Difference) -> bool:
+    """Whether the plan that serves is to be that of the new program, too."""
+    before, after = found.before, found.after
+    outputs = found.outputs.values()
+    return (
+        all(output.change == "same" for output in outputs)
+        and (bool(found.turned) or any(s.change != "kept" for s in found.states.values()))
+        and before.sharding == after.sharding
+        and {*before.plan.graph.sources} == {*after.plan.graph.sources}
+        # By other statistics than the one that serves, it was chosen since it costs less.
+        and after.costs.statistics == before.costs.statistics
+        and after.costs.after >= CHEAPER * before.costs.after
+    )
+
+
+def with_active_plan(found: Difference) -> Deployment:
+    """The deployment of the new program, by the plan that serves."""
+    before, after = found.before, found.after
+    classes = found.streams.classes
+    named = {
+        classes[s]: end.node
+        for end in after.program.typed.types
+        if (s := ComparedStream(NEW, end)) in classes
+    }
+    streams = {
+        end.node: named[cls]
+        for end in before.plan.typed.types
+        if (cls := classes.get(ComparedStream(OLD_PLAN, end))) in named
+    }
+    return replace(
+        after,
+        plan=before.plan,
+        tables=before.tables,
+        costs=replace(after.costs, after=before.costs.after),
+        explanation=before.explanation,
+        streams=streams,
+    )
+
+
+def with_column_order(before: Deployment, after: Deployment, outputs: Iterable[str]) -> Deployment:
+    """A deployment whose plan gives the rows of some outputs with their columns in the order of
+    another one's, so that they fit its tables.
+    """
+    plan = after.plan
+    nodes = dict(plan.graph.nodes)
+    for name in outputs:
+        item = before.plan.typed.outputs[name].item
+        assert isinstance(item, Row)
+        select = Args().with_(columns=item.names, computed=())
+        for sink in plan.graph.sinks[name]:
+            made = Node(f"{sink.id}_as_stored", SELECT, select, sink.inputs, sink.span)
+            nodes[made.id] = made
+            nodes[sink.id] = sink.with_(inputs=(Endpoint(made.id),))
+    typed = infer(plan.graph.with_nodes(nodes.values()), plan.typed.schemas)
+    made_plan = plan_of(after.program.typed, typed, after.streams, plan.hashes)
+    return replace(after, plan=made_plan, tables=tuple(tables_of(made_plan)))

@@ -418,7 +418,7 @@ def _job_of(
         end_orphans(instance, flow)
         refuse_lost_pipeline(instance, flow, runner)
         # What is wrong with a program is said by it, and not by Dagster.
-        runner.deployments.prepared(flow)
+        runner.deployments.prepare(flow)
         job = project_definitions([flow], runner).resolve_job_def(f"{flow.name}_job")
         record_committed(flow, runner, instance)
         yield job, instance

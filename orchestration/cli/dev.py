@@ -112,7 +112,7 @@ def _put_right(found: Project, instance: dg.DagsterInstance) -> None:
                 "if that is gone, terminate the run in the UI"
             )
         try:
-            runner.deployments.prepared(flow)
+            runner.deployments.prepare(flow)
             recorded = record_committed(flow, runner, instance)
         except HydroError as error:
             # The UI shows what is wrong with it, and the other flows.

@@ -23,7 +23,7 @@ def compact(options: Asked) -> int:
 
     flow, settings = asked_flow(options)
     console, runner = Console(options), TickRunner(settings)
-    if runner.deployments.serving(flow) is None:
+    if runner.deployments.active(flow) is None:
         console.give({"flow": flow.name, "compacted": False}, f"{flow.name}: nothing to do")
         return 0
     runner.pipeline(flow).compact(options.keep_hours)

@@ -88,7 +88,7 @@ def why(options: Asked) -> int:
     done = runner.next_tick(flow)
     window = committed_window(flow, done, options.tick, next_too=True)
     ledger, most = runner.pipeline(flow).ledger, ReadLimits(runner.project.why_rows)
-    program = runner.deployments.naive(flow)
+    program = runner.deployments.program(flow)
     # The plan that runs may leave inputs out.
     inputs = runner.inputs(flow, planned(program))
     slices = FlowSlices(flow, program, inputs, ledger, most)

@@ -29,6 +29,7 @@ from hydro_core.types.item import QUARANTINE
 
 from ..code_location.asset_paths import last_path
 from ..code_location.next_run import next_run
+from ..deploy.deployments import Undeployed, started_empty
 from ..flows.flows import Flows, Quarantined, quarantined
 from ..flows.landed_past import look, missing
 from ..flows.late_arrivals import (
@@ -43,8 +44,6 @@ from ..instance import SETTINGS
 from ..instance.run_tags import FLOW_TAG, IN_FLIGHT, UNDONE, keys_of, process_of
 from ..project import project
 from ..project.console import Console, asked_flow, flow_named
-from ..project.programs import started_empty
-from ..project.serving import Undeployed
 from .maintenance import verified
 
 if TYPE_CHECKING:
@@ -167,7 +166,7 @@ def status_of(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None
     lag = int((flows.now() - calendar.window(done).end).total_seconds()) if waiting else 0
     following = next_run(flow, flows, instance)
     running, failed = ((), None) if instance is None else _recorded(flow, flows, instance)
-    serving = _known(lambda: flows.deployments.serving(flow), None)
+    serving = _known(lambda: flows.deployments.active(flow), None)
     spark = flows.settings_for(flow).spark
     where = {} if spark.master.startswith("local") else {"spark.master": spark.master}
     undeployed = Undeployed() if serving is None else flows.deployments.undeployed(flow)

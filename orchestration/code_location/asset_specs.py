@@ -23,7 +23,7 @@ from dagster._core.definitions.definitions_load_context import (
 
 from hydro_core.analysis.lineage import Described
 from hydro_core.analysis.partition.partitioning import partition
-from hydro_core.artifact.files import WrittenDeployment
+from hydro_core.artifact.deployment import WrittenDeployment
 from hydro_core.errors import HydroError, Span
 from hydro_core.files.local_path import place_at
 from hydro_core.lang.comments import Comments
@@ -36,7 +36,7 @@ from hydro_core.storage.settings import StorageSettings
 from hydro_core.ticks.calendar import Calendar, Feed, cron_of
 from hydro_core.types.item import QUARANTINE
 
-from ..project.serving import Deployments
+from ..deploy.deployments import Deployments
 from ..project.shape import FlowShape, OutputShape, StateShape
 from .asset_paths import asset_path
 
@@ -430,7 +430,7 @@ def deployment_shown(flow: FlowAsset, deployments: Deployments) -> WrittenDeploy
     name = _known(flow.name)
     if name != _NOT_DEPLOYED:
         found = deployments.named(flow, name) if name else None
-        found = found or deployments.shown(flow)
+        found = found or deployments.active_or_draft(flow)
     _goes_with_runs(flow.name, found.name if found else _NOT_DEPLOYED)
     return found
 

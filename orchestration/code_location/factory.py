@@ -24,9 +24,8 @@ from hydro_core.project.check import check_alone, no_such_output
 from hydro_core.project.discover import Broken
 from hydro_core.project.flow_asset import FlowAsset
 
+from ..deploy.deployments import comments_of, fitted, plan_as_written
 from ..instance.run_tags import FLOW_TAG
-from ..project.programs import comments_of, plan_as_written
-from ..project.serving import fitted
 from ..project.settings import ProjectSettings
 from ..project.shape import shape_of
 from ..runner.runner import TickRunner

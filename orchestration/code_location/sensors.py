@@ -28,6 +28,7 @@ from hydro_core.project.discover import ASSETS, DECLARATIONS, found_in
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import span
 
+from ..deploy.deployments import Deployments
 from ..instance.run_tags import (
     CORRECT,
     CORRECT_TAG,
@@ -38,7 +39,6 @@ from ..instance.run_tags import (
     range_tags,
     runs_it_again,
 )
-from ..project.serving import Deployments
 from ..project.settings import ProjectSettings
 from ..runner.runner import TickRunner
 from .next_run import next_run
@@ -198,7 +198,7 @@ def upkeep_of(flow: FlowAsset, runner: TickRunner) -> dg.ScheduleDefinition | No
         description=f"Joins the small files of {flow.name}'s tables.",
     )
     def compact(context: dg.OpExecutionContext) -> None:
-        if runner.deployments.serving(flow) is None:
+        if runner.deployments.active(flow) is None:
             context.log.info("nothing is committed yet")
             return
         runner.wait_for_work(flow, context.log.info)

@@ -28,7 +28,7 @@ from dagster._core.definitions.data_version import (
 )
 from dagster._core.execution.plan.outputs import StepOutputData, StepOutputHandle
 
-from hydro_core.artifact.files import WrittenDeployment
+from hydro_core.artifact.deployment import WrittenDeployment
 from hydro_core.errors import DataError, HydroError, InternalSparkError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
@@ -257,7 +257,7 @@ def tick_asset(
             if report.again:
                 context.log.warning(report.again)
             yield from _arrivals(flow, report)
-            serving = runner.deployments.prepared(flow)
+            serving = runner.deployments.prepare(flow)
             if versions is None or versions.of.name != serving.name:
                 versions = Versions(flow, serving)
             known = {

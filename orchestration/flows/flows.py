@@ -21,7 +21,7 @@ from hydro_core.settings import Settings
 from hydro_core.storage.remote import DataPlace
 from hydro_core.types.item import QUARANTINE, WRONG, declared_columns, is_widened
 
-from ..project.serving import Deployments, fitted
+from ..deploy.deployments import Deployments, fitted
 from ..project.settings import ProjectSettings
 from .readiness import HeldTick, Ready, held_by, ready
 
@@ -67,7 +67,7 @@ class Flows:
         """
         from hydro_core.spark.pipeline.deployed import pipeline_of, places_in
 
-        deployed = self.deployments.prepared(flow)
+        deployed = self.deployments.prepare(flow)
         known = self._pipelines.get(flow.name)
         places = places_in(self.deployments.seen(flow), deployed.name)
         if known is None or known.fingerprint != deployed.name or not _is_at(known, places):
@@ -120,7 +120,7 @@ class Flows:
             last = self.deployments.ledger_of(other).last_tick
             return 0 if last is None else last + 1
 
-        serving = self.deployments.serving(flow)
+        serving = self.deployments.active(flow)
         # The asset may be ahead: what the program that serves does not read keeps no tick waiting.
         read = flow if serving is None else fitted(flow, serving.deployment.plan)
         return ready(read, latest, committed, self.now(), partial(self._held, flow))

@@ -24,7 +24,7 @@ from hydro_core.project.discover import place_of
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
 
-from ..project.programs import comments_of
+from ..deploy.deployments import comments_of
 from ..project.shape import ColumnTypes, FlowShape, OutputShape, shape_of
 from ..runner.report import TickReport
 
@@ -204,7 +204,7 @@ def _lineage_run(
     inputs = {name: str(source.file.place.absolute()) for name, source in where.items()}
     tables = {name: spec.name for name, spec in pipeline.output_tables.items()}
     outputs = {name: str(pipeline.directory / table) for name, table in tables.items()}
-    deployed = flows.deployments.prepared(flow)
+    deployed = flows.deployments.prepare(flow)
     comments = comments_of(flow, deployed)
     asset = flows.asset(flow)
     return LineageRun(

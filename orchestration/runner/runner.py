@@ -20,11 +20,11 @@ from hydro_core.spark.session.ready import ready_for
 from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.item import QUARANTINE
 
+from ..deploy.deployments import started_empty
 from ..flows.flows import Flows
 from ..flows.landed_past import LandingReads, look
 from ..flows.readiness import Ready, refuse_held
 from ..openlineage.events import Parent, with_lineage
-from ..project.programs import started_empty
 from ..project.settings import ProjectSettings
 from ..quality.suites import landed_verdicts, quarantine_verdicts
 from .correction import correct, first_to_correct, forget_lists, says, seen_again
@@ -54,13 +54,13 @@ class TickRunner(Flows):
     def sample(self, flow: FlowAsset) -> Sample | None:
         """What judges the flow's outputs by a few keys; None: it is switched off, or cannot."""
         keys = self.project.sample_keys if flow.sample_keys is None else flow.sample_keys
-        shown = self.deployments.shown(flow)
+        shown = self.deployments.active_or_draft(flow)
         made = None if shown is None else shown.deployment
         # What began without a past gives something else than the program over what is landed, and
         # so does what is another each time.
         if not keys or (made is not None and (started_empty(made) or not made.repeatable)):
             return None
-        program = self.deployments.naive(flow)
+        program = self.deployments.program(flow)
         known = self._samples.get(flow.name)
         if known is None or known.program.typed is not program.typed or known.keys != keys:
             # A run that hands its ticks to a worker judges none.
@@ -109,7 +109,7 @@ class TickRunner(Flows):
         self._reports.pop(flow.name, None)
         self.wait_for_work(flow, log)
         try:
-            self.deployments.prepared(flow)
+            self.deployments.prepare(flow)
             refuse_not_growing(flow, self.plan(flow))
             may_run = self.ready(flow)
         except HydroError as error:

@@ -31,10 +31,9 @@ from hydro_core.machine.faults import raise_outage, written_at
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
 
+from ..deploy.deployments import fitted, untried_deployment
 from ..project import project
 from ..project.console import Console, flow_named
-from ..project.programs import untried_deployment
-from ..project.serving import fitted
 from ..project.shape import FlowShape, shape_of
 from ..quality.suites import checks_of
 from ..runner.runner import TickRunner
@@ -125,7 +124,7 @@ def page_of_flow(flow: FlowAsset, runner: TickRunner) -> FlowPage:
         HydroError: its program, or its stored state, is wrong.
     """
     deployments = runner.deployments
-    shown = deployments.shown(flow)
+    shown = deployments.active_or_draft(flow)
     made = untried_deployment(flow) if shown is None else shown.deployment
     plan = made.plan
     ledger, shape, comments = deployments.ledger(flow), shape_of(plan), Comments(made.program.texts)

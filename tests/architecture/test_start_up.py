@@ -39,7 +39,7 @@ from dagster._core.definitions.definitions_load_context import (
 from hydrotick.flows.flows import Flows
 from hydrotick.project import project
 found = project.current()
-Flows(found.settings).deployments.prepared(found.flows[0])
+Flows(found.settings).deployments.prepare(found.flows[0])
 DefinitionsLoadContext.set(DefinitionsLoadContext(DefinitionsLoadType.INITIALIZATION))
 import hydrotick.definitions
 print(dict(DefinitionsLoadContext.get().get_pending_reconstruction_metadata()))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hydro_core.artifact.files import read, write
+from hydro_core.artifact.deployment import read_deployment, write_deployment
 from hydro_core.artifact.make import deployment_of
 from hydro_core.compile import compile_graph, stratified
 from hydro_core.lang.resolve import parse
@@ -46,7 +46,7 @@ def _deployed(
     graph = parse(text)
     program = compile_graph(graph, given_types(graph, schemas, ticks))
     made = deployment_of("flow", program.typed, optimize(program.typed))
-    found = read(directory, write(directory, made))
+    found = read_deployment(directory, write_deployment(directory, made))
     assert found == made
     plan = stratified(found.plan.typed)
     assert validate(plan, program, list(read_ticks(program.typed, ticks, calendar))) is None

@@ -27,7 +27,7 @@ from hydro_core.program_change.difference import (
 )
 from hydro_core.validation.claims import Claim, ClaimMismatch, try_claims, try_out
 from tests.support.changes import CHANGES
-from tests.support.deployments import records
+from tests.support.deployments import output_states, records
 from tests.support.edits import TURNED, WORDS, Edit
 from tests.support.row_programs import MADE, Program, Step, random_program
 
@@ -109,7 +109,7 @@ def check(seed: int, counted: Counted) -> None:
             told = "\n".join(map(str, differ.values()))
             raise AssertionError(f"seed {seed}, {used}: {told}\n{program}\n{other}")
         counted.edits += 1
-        changes = [output.change for output in found.outputs.values()]
+        changes = [*output_states(found).values()]
         counted.same += changes.count("same")
         counted.kept += sum(s.change == "kept" for s in found.states.values())
         if edits is WORDS:
@@ -162,7 +162,7 @@ def check_turned(seed: int) -> int:
     found = difference(before, deployed(other), records(before))
     differ = wrong(found, seed)
     assert not differ, f"seed {seed}, {used}: {differ}\n{program}\n{other}"
-    changes = {name: output.change for name, output in found.outputs.items()}
+    changes = output_states(found)
     told = {*changes.values()} == {"same"}
     assert told or not found.streams.complete, f"seed {seed}, {used}: {changes}\n{program}\n{other}"
     return len(changes) if used and told else 0

@@ -77,7 +77,7 @@ def test_plans_and_explanations_are_the_same_each_time() -> None:
                 [show(t) for t in to_terms(found.graph).values()],
                 list(found.graph.nodes),
                 found.cost_after,
-                [d.render() for d in found.steps],
+                [d.render() for d in found.derivations],
             )
         )
     assert shown[0] == shown[1]

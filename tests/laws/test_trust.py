@@ -85,9 +85,8 @@ from hydro_core.compile import compile_graph, compile_text
 from hydro_core.ir.term import to_terms
 from hydro_core.ir.sexpr import show
 from hydro_core.lang.rules.translate import graph_of_rules, read_rules
-from hydro_core.optimize.compare import ComparedStream
+from hydro_core.optimize.compare import ComparedStream, proofs
 from hydro_core.optimize.optimizer import optimize
-from hydro_core.optimize.proved import proofs
 from tests.support.flows import program
 from tests.laws.test_orders import CHAIN
 for text in (CHAIN, *(program(Random(seed), 5) for seed in (1, 4, 9))):
@@ -97,7 +96,7 @@ for text in (CHAIN, *(program(Random(seed), 5) for seed in (1, 4, 9))):
         print(type(problem).__name__)
         continue
     print([show(t) for t in to_terms(found.graph).values()], list(found.graph.nodes))
-    print(found.cost_after, found.notes, [d.render() for d in found.steps])
+    print(found.cost_after, found.notes, [d.render() for d in found.derivations])
 RULES = '''
 .input edge(src: string, dst: string)
 .output reach

@@ -18,13 +18,13 @@ from hydro_core.artifact.make import deployment_of
 from hydro_core.compile import Compiled, compile_graph, compile_text
 from hydro_core.errors import ProgramError
 from hydro_core.lang.resolve import parse
+from hydro_core.optimize.compare import SAME_TEXT
 from hydro_core.optimize.optimizer import optimize
-from hydro_core.optimize.proved import SAME_TEXT
 from hydro_core.program_change.difference import difference
 from hydro_core.types.ddl import parse_ddl
 from tests.laws.operator_pairs import READERS, Part, all_pairs, made, program_of
 from tests.laws.programs import RandomProgram, random_program
-from tests.support.deployments import records
+from tests.support.deployments import output_states, records
 from tests.support.row_programs import Program
 from tests.support.row_programs import random_program as random_row_program
 
@@ -42,7 +42,7 @@ def deployed(compiled: Compiled) -> Deployment:
 def judge(alone: Deployment, together: Deployment, outputs: Collection[str]) -> None:
     for before, after in ((alone, together), (together, alone)):
         found = difference(before, after, records(before))
-        changes = {name: found.outputs[name].change for name in outputs}
+        changes = {name: output_states(found)[name] for name in outputs}
         assert {*changes.values()} == {"same"}, f"{changes}\n{after.program}"
         assert not found.wanted.outputs & {*outputs}, found.wanted
 

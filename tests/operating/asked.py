@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from hydro_core.project.flow_asset import Ticks
-from hydrotick.takeover.changes import DeployOptions
+from hydrotick.deploy.planning import DeployOptions
 from tests.operating.model import TICKS, ByTick
 from tests.operating.programs import START
 

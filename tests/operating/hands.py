@@ -31,6 +31,8 @@ from hydro_core.spark.pipeline.prepared import Prepared
 from hydro_core.spark.pipeline.rework import Rework
 from hydro_core.spark.pipeline.rows import rows_at
 from hydro_core.spark.pipeline.verify import verify
+from hydrotick.deploy.planning import plan_deployment
+from hydrotick.deploy.switch import deploy, predecessor, roll_back
 from hydrotick.project import project
 from hydrotick.project.project import Project
 from hydrotick.project.settings import ProjectSettings
@@ -39,8 +41,6 @@ from hydrotick.runner.correction import planned
 from hydrotick.runner.forgetting import forget
 from hydrotick.runner.runner import TickRunner
 from hydrotick.runner.to_forget import to_forget
-from hydrotick.takeover.changes import change_of
-from hydrotick.takeover.deploying import before, deploy, roll_back
 from tests.operating.asked import AXIS, DAILY, Committed, Declared, Done, How, Told
 from tests.operating.programs import KEY, Values, columns_of, outputs_of
 from tests.operating.story import MAIN
@@ -154,7 +154,7 @@ class Hands:
         """As `deploy --yes`."""
 
         def run(flow: FlowAsset, runner: TickRunner) -> None:
-            change = change_of(flow, runner, how.options)
+            change = plan_deployment(flow, runner, how.options)
             if change is not None:
                 deploy(change, runner, lambda _: None)
 
@@ -164,7 +164,7 @@ class Hands:
         """As `rollback --yes`."""
 
         def run(flow: FlowAsset, runner: TickRunner) -> None:
-            roll_back(flow, runner, before(flow, runner), lambda _: None)
+            roll_back(flow, runner, predecessor(flow, runner), lambda _: None)
 
         return self._guarded(name, run, kill)
 
@@ -258,7 +258,7 @@ class Hands:
     def number(self, name: str) -> int | None:
         """The number of the deployment that serves."""
         flow, runner = self._opened(name)
-        serving = runner.deployments.serving(flow)
+        serving = runner.deployments.active(flow)
         return None if serving is None else serving.number
 
     def sequence(self, name: str) -> int:

@@ -33,15 +33,18 @@ class Family:
     versions: tuple[str, ...]
     refactored: frozenset[tuple[int, int]] = frozenset()
     """Pairs of versions that say the same in other words."""
+    fails_later: str = ""
+    """The output of these that fails in another tick, which makes it another one."""
 
     @property
     def inputs(self) -> tuple[str, ...]:
         return ("a", "b") if self.versions[0].startswith(_BOTH) else ("a",)
 
 
-def of_one(*versions: str, same: Sequence[tuple[int, int]] = ()) -> Family:
+def of_one(*versions: str, same: Sequence[tuple[int, int]] = (), fails_later: str = "") -> Family:
     """The versions of a program that reads `a`, and which of them say the same."""
-    return Family(tuple(_SOURCES + text + "\n" for text in versions), frozenset(same))
+    texts = tuple(_SOURCES + text + "\n" for text in versions)
+    return Family(texts, frozenset(same), fails_later)
 
 
 def of_two(*versions: str, same: Sequence[tuple[int, int]] = ()) -> Family:
@@ -88,6 +91,7 @@ FAMILIES: Mapping[str, Family] = {
         "a -> filter(lambda r: r.v > 1) -> prev() -> o\na -> persist() -> old() -> p",
         "a -> prev() -> prev() -> o\na -> persist() -> old() -> p",
         same=[(1, 2)],
+        fails_later="o",
     ),
     "window": of_one(
         'a -> window(2) -> aggregate(by="k", s=sum("v")) -> o',
@@ -241,6 +245,19 @@ def columns_of(text: str, output: str) -> tuple[str, ...]:
 def outputs_of(text: str) -> set[str]:
     """The names of the outputs."""
     return set(_compiled(text).typed.outputs)
+
+
+def stated(families: Mapping[str, Family]) -> dict[tuple[str, str], Mapping[str, str]]:
+    """The state of every output of the versions that say the same in other words."""
+    return {
+        pair: {
+            name: "changed" if name == family.fails_later else "same"
+            for name in outputs_of(pair[0])
+        }
+        for family in families.values()
+        for one, other in (tuple(map(family.versions.__getitem__, p)) for p in family.refactored)
+        for pair in ((one, other), (other, one))
+    }
 
 
 def in_order(rows: Sequence[Values]) -> list[Values]:

@@ -19,9 +19,10 @@ from tests.operating.made import shrunk, story_of
 from tests.operating.more_known import MORE_STORIES
 from tests.operating.more_programs import MORE_FAMILIES
 from tests.operating.processes import Processes
-from tests.operating.programs import FAMILIES
+from tests.operating.programs import FAMILIES, stated
 from tests.operating.story import Story, WrongError
 from tests.operating.world import run
+from tests.support.deployments import judge_differences
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]
 
@@ -39,8 +40,9 @@ _SHRINKING = 240.0
 
 
 @pytest.fixture(autouse=True)
-def _session(spark: SparkSession) -> None:
-    """Flows use the shared session."""
+def _session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Flows use the shared session; the state of each output is judged when a flow is deployed."""
+    judge_differences(monkeypatch, stated({**FAMILIES, **MORE_FAMILIES}))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -38,6 +38,23 @@ payments -> prev() -> before
 WITHOUT = PROGRAM.replace("-> before", "-> null()")
 RENAMED = PROGRAM.replace("-> before", "-> earlier")
 ALL_RENAMED = RENAMED.replace("-> totals", "-> sums")
+SAME = {"totals": "same", "before": "same"}
+STATED = {
+    (PROGRAM, REFACTORED): SAME,
+    (REFACTORED, PROGRAM): SAME,
+    (PROGRAM, COUNTED): {"totals": "changed", "before": "same"},
+    (COUNTED, PROGRAM): {"totals": "changed", "before": "same"},
+    (COUNTED, REFACTORED): {"totals": "changed", "before": "same"},
+    (PROGRAM, DOUBLED): {"totals": "changed", "before": "same"},
+    (COUNTED, DOUBLED): {"totals": "changed", "before": "same"},
+    (PROGRAM, WITH_MORE): {**SAME, "large": "new"},
+    (PROGRAM, TURNED): {"totals": "changed", "before": "same"},
+    (COUNTED, TURNED): SAME,
+    (PROGRAM, WITHOUT): {"totals": "same", "before": "gone"},
+    (PROGRAM, RENAMED): {"totals": "same", "before": "gone", "earlier": "new"},
+    (PROGRAM, ALL_RENAMED): {"totals": "gone", "before": "gone", "earlier": "new", "sums": "new"},
+}
+"""The state of every output, by the program before and the one after."""
 
 
 def as_new(tmp_path: Path, text: str) -> Mapping[str, list[str]]:

@@ -11,8 +11,15 @@ import pytest
 from hydro_core.project.flow_asset import FlowAsset
 from hydrotick.cli.backfill import run_ticks
 from hydrotick.runner.runner import TickRunner
+from tests.orchestration.changing import STATED
 from tests.orchestration.small import opened, serve
 from tests.support import postgres
+from tests.support.deployments import judge_differences
+
+
+@pytest.fixture(autouse=True)
+def _every_output_has_its_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    judge_differences(monkeypatch, STATED)
 
 
 @pytest.fixture

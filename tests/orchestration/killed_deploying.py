@@ -7,10 +7,10 @@ import signal
 import sys
 from pathlib import Path
 
+from hydrotick.deploy.planning import DeployOptions, plan_deployment
+from hydrotick.deploy.switch import deploy
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.runner import TickRunner
-from hydrotick.takeover.changes import DeployOptions, change_of
-from hydrotick.takeover.deploying import deploy
 from tests.orchestration.small import small_flow
 
 
@@ -21,7 +21,7 @@ def main(home: Path, moment: str) -> None:
     Path(flow.program).write_text(program, encoding="utf-8")
     runner = TickRunner(ProjectSettings(home=home, spark_master="local[2]"))
     runner.pipeline(flow).step = lambda name: die() if name == moment else None
-    change = change_of(flow, runner, DeployOptions())
+    change = plan_deployment(flow, runner, DeployOptions())
     assert change is not None
     deploy(change, runner, lambda _: None)
 

@@ -11,6 +11,8 @@ import pyarrow.parquet as pq
 from deltalake import write_deltalake
 
 from hydro_core.spark.pipeline.verify import verify
+from hydrotick.deploy.planning import DeployOptions, DeployPlan, plan_deployment
+from hydrotick.deploy.switch import deploy, predecessor, roll_back
 from hydrotick.flows.landed_past import look, missing
 from hydrotick.flows.late_arrivals import LateArrivals
 from hydrotick.project.settings import ProjectSettings
@@ -18,8 +20,6 @@ from hydrotick.quality.judge import measure
 from hydrotick.runner.correction import accept
 from hydrotick.runner.report import TickReport
 from hydrotick.runner.runner import TickRunner
-from hydrotick.takeover.changes import Change, DeployOptions, change_of
-from hydrotick.takeover.deploying import before, deploy, roll_back
 from tests.orchestration.changing import by_name
 from tests.orchestration.small import BATCHES, contents, small_flow
 
@@ -85,13 +85,13 @@ class Late:
         """The program is another one now."""
         Path(self.flow.program).write_text(text, encoding="utf-8")
 
-    def planned(self, **asked: object) -> Change:
+    def planned(self, **asked: object) -> DeployPlan:
         """What `hydrotick plan` finds."""
-        found = change_of(self.flow, self.runner, DeployOptions(**asked))  # type: ignore[arg-type]
+        found = plan_deployment(self.flow, self.runner, DeployOptions(**asked))  # type: ignore[arg-type]
         assert found is not None
         return found
 
-    def deploy(self, text: str, **asked: object) -> Change:
+    def deploy(self, text: str, **asked: object) -> DeployPlan:
         """Edits the program and deploys it, as a new process does."""
         self.edit(text)
         self.open()
@@ -103,7 +103,7 @@ class Late:
     def rollback(self) -> int:
         """Goes back to the deployment before; gives the first tick that was computed again."""
         self.open()
-        to = before(self.flow, self.runner)
+        to = predecessor(self.flow, self.runner)
         roll_back(self.flow, self.runner, to, lambda _: None)
         self.open()
         return to.first

@@ -36,7 +36,7 @@ class Case:
 
     def commit(self, first: int, last: int, *, record: bool = True) -> None:
         """As if ticks had run, and had been recorded or not."""
-        plan = self.runner.deployments.prepared(self.flow).name
+        plan = self.runner.deployments.prepare(self.flow).name
         ledger = Ledger(self.runner.directory(self.flow))
         ledger.create()
         done = ledger.refresh()

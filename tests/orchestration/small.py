@@ -103,7 +103,7 @@ class Run:
         self.flow, self.instance = flow, instance
         with suppress(DataError):
             refuse_lost_pipeline(instance, flow, runner)
-            runner.deployments.prepared(flow)
+            runner.deployments.prepare(flow)
         self._defs = project_definitions([flow], runner)
 
     def __call__(

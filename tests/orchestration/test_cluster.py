@@ -23,9 +23,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from hydro_core.settings import MEBIBYTE
-from hydrotick.takeover.changes import change_of
-from hydrotick.takeover.changes import DeployOptions
-from hydrotick.takeover.deploying import deploy
+from hydrotick.deploy.planning import plan_deployment
+from hydrotick.deploy.planning import DeployOptions
+from hydrotick.deploy.switch import deploy
 from hydrotick.runner.runner import TickRunner
 from hydrotick.cli.backfill import run_ticks
 from tests.orchestration.small import contents, opened
@@ -66,7 +66,7 @@ def outputs():
 
 # Its states are computed from what has landed, in shards.
 there, cut = outputs(), replace(flow, shards=2)
-deploy(change_of(cut, runner, DeployOptions()), runner, lambda _: None)
+deploy(plan_deployment(cut, runner, DeployOptions()), runner, lambda _: None)
 assert runner.deployments.undeployed(cut).says == ""
 assert len(runner.pipeline(flow).state_tables) == 4
 assert outputs() == there, (outputs(), there)

@@ -151,7 +151,7 @@ def test_everything_is_as_if_the_new_program_had_always_run(
     assert code == 3
     assert (found["deployed"], found["next"]) == (1, 2)
     assert main(["deploy", "small", "--yes"]) == 0
-    assert "deployment 2 serves" in capsys.readouterr().out
+    assert "deployment 2 is active" in capsys.readouterr().out
     assert not (runner.directory(flow) / STAGING).exists()
     assert verify(runner.directory(flow), measure).problems == ()
     for tick in range(runner.next_tick(flow), LAST + 1):
@@ -279,7 +279,7 @@ def test_an_input_is_renamed_and_returns(
     capsys.readouterr()
     assert main(["rollback", "small", "--yes"]) == 1
     assert "the deployment of `small` before reads `payments`" in capsys.readouterr().err
-    serving = runner.deployments.serving(renamed)
+    serving = runner.deployments.active(renamed)
     assert serving is not None
     assert serving.number == 2
     serve(monkeypatch, [both], runner.project)
@@ -315,7 +315,7 @@ def test_what_earlier_ticks_say_of_the_data_is_used(
         assert main(["plan", "small"]) == 3
         assert "assumed: payments 1,000 rows in a tick" in capsys.readouterr().out
         assert main(["deploy", "small", "--yes"]) == 0
-    serving = runner.deployments.serving(flow)
+    serving = runner.deployments.active(flow)
     assert serving is not None
     assert Statistics.of(serving.deployment.costs.statistics).inputs["payments"].rows == ROWS
     before = contents(flow, runner)

@@ -15,18 +15,18 @@ from dagster._core.loader import LoadingContextForTest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from hydro_core.artifact.files import numbers
+from hydro_core.artifact.deployment import deployment_numbers
 from hydro_core.cli.main import main
 from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import FlowAsset
 from hydrotick.cli.backfill import run_ticks
 from hydrotick.code_location.asset_specs import asset_key
 from hydrotick.code_location.factory import project_definitions
+from hydrotick.deploy.planning import DeployOptions, plan_deployment
+from hydrotick.deploy.switch import deploy as take_over
 from hydrotick.instance.opening import open_instance
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.runner import TickRunner
-from hydrotick.takeover.changes import DeployOptions, change_of
-from hydrotick.takeover.deploying import deploy as take_over
 from tests.orchestration.changing import (
     COUNTED,
     DAYS,
@@ -144,7 +144,7 @@ def test_a_landed_past_that_is_gone_is_refused_or_begun_from_now(
     assert rows_of(capsys, "counts") == [{"user": "ann", "n": 2}, {"user": "cat", "n": 1}]
     assert rows_of(capsys, "totals")[0] == {"user": "ann", "total": 211}
     assert any(
-        "started empty" in note for note in runner.deployments.prepared(flow).deployment.notes
+        "started empty" in note for note in runner.deployments.prepare(flow).deployment.notes
     )
 
 
@@ -170,12 +170,12 @@ def test_what_earlier_deployments_had_is_kept_for_a_while(
     both = {path.name for path in tables.iterdir()}
     assert main(["compact", "small"]) == 0
     assert {path.name for path in tables.iterdir()} == both
-    assert numbers(runner.directory(flow)) == (1, 2)
+    assert deployment_numbers(runner.directory(flow)) == (1, 2)
     capsys.readouterr()
     assert main(["compact", "small", "--keep-hours", "0"]) == 0
     assert "given up before are removed: 1" in capsys.readouterr().out
     assert len({path.name for path in tables.iterdir()}) == len(both) - 1
-    assert numbers(runner.directory(flow)) == (2,)
+    assert deployment_numbers(runner.directory(flow)) == (2,)
     assert main(["rollback", "small", "--yes"]) == 1
     assert "no deployment of `small` before" in capsys.readouterr().err
     list(run_ticks(flow, runner, LAST, lambda _: None))
@@ -187,13 +187,13 @@ def test_of_two_deployments_at_once_one_is_refused(
     flow, runner = served
     rewrite(flow, COUNTED)
     first, second = (TickRunner(runner.project) for _ in range(2))
-    changes = [change_of(flow, one, DeployOptions()) for one in (first, second)]
+    changes = [plan_deployment(flow, one, DeployOptions()) for one in (first, second)]
     assert changes[0] is not None
     assert changes[1] is not None
     take_over(changes[0], first, lambda _: None)
     with refused(DataError, "state"):
         take_over(changes[1], second, lambda _: None)
-    assert numbers(runner.directory(flow)) == (1, 2)
+    assert deployment_numbers(runner.directory(flow)) == (1, 2)
 
 
 def test_a_tick_deploys_where_nobody_has_prepared_it(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_a_tick_deploys_where_nobody_has_prepared_it(tmp_path: Path) -> None:
         assert result.success
         state = asset_key(flow, "state/running_aggregate_1")
         assert instance.get_materialized_partitions(state) == {DAYS[0]}
-    assert runner.deployments.serving(flow) is not None
+    assert runner.deployments.active(flow) is not None
 
 
 def test_a_past_that_fails_with_the_new_program_changes_nothing(
@@ -248,7 +248,7 @@ def test_killed_at_any_step_it_never_happened_or_is_done(tmp_path: Path, moment:
     assert done.returncode == -signal.SIGKILL
     fresh = TickRunner(ProjectSettings(home=tmp_path, spark_master="local[2]"))
     serves = 2 if moment == "ledger" else 1
-    assert fresh.deployments.prepared(flow).number == serves
+    assert fresh.deployments.prepare(flow).number == serves
     if serves == 1:
         assert contents(flow, fresh) == before
     list(run_ticks(flow, fresh, LAST, lambda _: None))
@@ -269,7 +269,7 @@ def test_a_first_plan_writes_nothing(
 
 def test_definitions_load_neither_the_optimizer_nor_spark(tmp_path: Path) -> None:
     flow, runner = opened(tmp_path)
-    runner.deployments.prepared(flow)
+    runner.deployments.prepare(flow)
     script = f"""
 import sys
 from pathlib import Path

@@ -298,7 +298,7 @@ def test_what_does_not_grow_is_not_appended_to(tmp_path: Path, refused: Refused)
         flow, outputs={"everything": KeptOutput("append"), "lately": KeptOutput("append")}
     )
     with refused(ProgramError, "config") as caught:
-        runner.deployments.prepared(flow)
+        runner.deployments.prepare(flow)
     assert "`everything`" not in str(caught.value)
     flow = replace(flow, outputs={"everything": KeptOutput("append")})
     list(run_ticks(flow, runner, 3, lambda _: None))

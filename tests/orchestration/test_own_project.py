@@ -175,7 +175,7 @@ def test_a_run_has_the_assets_that_it_was_launched_with(
     found = project_at(place / "shop")
     runner = TickRunner(found.settings)
     (flow,) = (flow for flow in found.flows if flow.name == "totals")
-    runner.deployments.prepared(flow)
+    runner.deployments.prepare(flow)
 
     monkeypatch.setattr(DefinitionsLoadContext, "_instance", None)
     step = _pointer(place, "step")
@@ -189,7 +189,7 @@ def test_a_run_has_the_assets_that_it_was_launched_with(
     program = place / "shop" / "assets" / "totals" / "totals.hydro"
     program.write_text(program.read_text() + "payments -> persist() -> everything\n")
     fresh = TickRunner(found.settings)
-    fresh.deployments.prepared(flow)
+    fresh.deployments.prepare(flow)
     monkeypatch.setattr(DefinitionsLoadContext, "_instance", None)
     step = _pointer(place, "another_step")
     later = reconstruct_repository_def_from_pointer(step, again.repository_load_data)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from hydro_core.artifact.files import numbers
+from hydro_core.artifact.deployment import deployment_numbers
 from hydro_core.errors import HydroError
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.ledger.lock import LOCK_FILE
@@ -99,7 +99,9 @@ def test_all_that_is_done_to_a_flow(server: StoreServer, tmp_path: Path) -> None
         assert found == wanted, step
     assert verify(there.pipeline, measure).problems == ()
     assert verify(here.runner.directory(here.flow), measure).problems == ()
-    assert numbers(there.pipeline) == numbers(here.runner.directory(here.flow))
+    assert deployment_numbers(there.pipeline) == deployment_numbers(
+        here.runner.directory(here.flow)
+    )
     # No table is in a directory, and nobody's secret is anywhere.
     assert not (tmp_path / "there" / "pipelines").exists()
     place = server.at("")

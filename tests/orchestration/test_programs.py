@@ -9,14 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from hydro_core.artifact.deployment import PACKAGE, Deployment
+from hydro_core.artifact.deployment import PACKAGE, Deployment, program_meaning
 from hydro_core.errors import ProgramError
-from hydro_core.program_change.said import said
 from hydro_core.project.flow_asset import Expect, FlowAsset
 from hydro_core.project.program import program_of
 from hydro_core.types.ddl import to_ddl
-from hydrotick.project.programs import deployment_for, said_instead
-from hydrotick.project.serving import Deployments
+from hydrotick.deploy.deployments import Deployments, deployment_for, undeployed_meaning
 from tests.orchestration.changing import COUNTED, REFACTORED, rewrite
 from tests.orchestration.small import PROGRAM, small_flow
 from tests.support.refused import Refused
@@ -42,24 +40,24 @@ def unread(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("unread")
 def test_a_program_that_nobody_has_touched_is_not_read(deployed: Deployed) -> None:
-    assert said_instead(*deployed) is None
+    assert undeployed_meaning(*deployed) is None
 
 
 def test_another_text_may_say_the_same(deployed: Deployed) -> None:
     flow, deployment = deployed
     rewrite(flow, f"# a comment\n{PROGRAM}")
-    assert said_instead(flow, deployment) is None
+    assert undeployed_meaning(flow, deployment) is None
     for text in (COUNTED, REFACTORED):
         rewrite(flow, text)
-        assert said_instead(flow, deployment) == said(program_of(flow).typed)
+        assert undeployed_meaning(flow, deployment) == program_meaning(program_of(flow).typed)
 
 
 def test_what_the_asset_says_is_judged_all_the_same(deployed: Deployed, refused: Refused) -> None:
     flow, deployment = deployed
     with refused(ProgramError, "config"):
-        said_instead(replace(flow, expect={"totals": (Expect("totl"),)}), deployment)
+        undeployed_meaning(replace(flow, expect={"totals": (Expect("totl"),)}), deployment)
     with refused(ProgramError, "config"):
-        said_instead(replace(flow, inputs={}), deployment)
+        undeployed_meaning(replace(flow, inputs={}), deployment)
 
 
 @pytest.mark.usefixtures("unread")
@@ -67,7 +65,7 @@ def test_what_another_release_has_read_is_read_again(deployed: Deployed) -> None
     flow, deployment = deployed
     earlier = replace(deployment, versions={**deployment.versions, PACKAGE: "0"})
     with pytest.raises(AssertionError, match="is read"):
-        said_instead(flow, earlier)
+        undeployed_meaning(flow, earlier)
 
 
 @pytest.mark.usefixtures("unread")
@@ -80,7 +78,7 @@ def test_a_text_that_does_not_say_all_is_read(deployed: Deployed) -> None:
         {"program": "a.b:flow"},
     ):
         with pytest.raises(AssertionError, match="is read"):
-            said_instead(replace(flow, **more), deployment)
+            undeployed_meaning(replace(flow, **more), deployment)
 
 
 @pytest.mark.parametrize("said_by", ["asset", "python"])
@@ -100,7 +98,7 @@ def test_not_null_stays_deployed(
         found = Deployments(tmp_path / "pipelines").prepared(flow)
         assert found.number == 1
         assert "user string not null" in to_ddl(found.deployment.plan.typed.schemas["payments"])
-    assert said_instead(flow, found.deployment) is None
+    assert undeployed_meaning(flow, found.deployment) is None
 
 
 IN_PYTHON = """

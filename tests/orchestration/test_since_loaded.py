@@ -72,7 +72,7 @@ def test_a_declaration_that_is_wrong_by_now_is_told(watched: Watched) -> None:
 
 
 def test_a_program_that_is_changed_is_told(watched: Watched) -> None:
-    watched.runner.deployments.prepared(watched.flow)
+    watched.runner.deployments.prepare(watched.flow)
     before = watched.says()
     watched.program.write_text(watched.program.read_text() + "\n# A remark.\n")
     assert watched.says() == before

@@ -20,7 +20,7 @@ def test_one_commits_and_the_other_is_refused_or_finds_it(
 ) -> None:
     flow, one = opened(tmp_path / "shared")
     windows = [flow.ticks.calendar.window(tick) for tick in range(4)]
-    one.deployments.prepared(flow)
+    one.deployments.prepare(flow)
     runners = [one, TickRunner(one.project)]
 
     def run(runner: TickRunner) -> list[TickReport]:

@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 from hydro_core.project.flow_asset import KeptOutput
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.outputs.published import PUBLISHED
+from hydrotick.deploy.switch import compare, deploy
 from hydrotick.quality.changed import Changed
 from hydrotick.quality.judge import measure
-from hydrotick.takeover.deploying import compare, deploy
 from tests.orchestration.late import Late
 from tests.orchestration.test_what_passes_the_driver import Passed, begun, land
 

@@ -24,10 +24,10 @@ from hydro_core.ticks.calendar import TickWindow
 from hydrotick.code_location.factory import flow_definitions
 from hydrotick.code_location.next_run import next_run
 from hydrotick.code_location.records import corrections_tried
+from hydrotick.deploy.planning import DeployOptions, plan_deployment
+from hydrotick.deploy.switch import compare
 from hydrotick.instance.run_tags import CORRECT, CORRECT_TAG, FLOW_TAG, JUDGED_TAG, range_tags
 from hydrotick.runner.runner import TickRunner
-from hydrotick.takeover.changes import DeployOptions, change_of
-from hydrotick.takeover.deploying import compare
 from tests.orchestration.changing import DOUBLED, rewrite
 from tests.orchestration.late import IN_TIME, LATE, OPEN, Late
 from tests.orchestration.small import BATCHES, Run, contents, land, serve
@@ -62,7 +62,7 @@ def test_ticks_run_while_programs_are_compared(
 ) -> None:
     flow, runner = served
     rewrite(flow, DOUBLED)
-    change = change_of(flow, runner, DeployOptions())
+    change = plan_deployment(flow, runner, DeployOptions())
     assert change is not None
     quiet = compare(change, runner, 3, lambda _: None)
     other, ran = TickRunner(runner.project), list[str]()
@@ -77,7 +77,7 @@ def test_ticks_run_while_programs_are_compared(
     # What was killed in it is removed by who compares next; what goes on is not.
     left = runner.directory(flow) / COMPARED / "left"
     left.mkdir(parents=True)
-    again = change_of(flow, runner, DeployOptions())
+    again = plan_deployment(flow, runner, DeployOptions())
     assert again is not None
     compare(again, runner, 1, lambda _: None)
     assert not left.exists()

@@ -11,8 +11,12 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from hydro_core.artifact.deployment import Deployment
-from hydro_core.artifact.files import name_of, read, write
+from hydro_core.artifact.deployment import (
+    Deployment,
+    deployment_name,
+    read_deployment,
+    write_deployment,
+)
 from hydro_core.artifact.make import deployment_of
 from hydro_core.compile import compile_text
 from hydro_core.optimize.optimizer import optimize
@@ -23,6 +27,7 @@ from hydro_core.spark.pipeline.start_rework import deployment
 from hydro_core.spark.pipeline.tables import Tables
 from hydro_core.types.ddl import parse_ddl
 from tests.spark.pipelines import SETTINGS
+from tests.support.deployments import output_states
 
 pytestmark = pytest.mark.spark
 
@@ -37,20 +42,24 @@ orders -> join(right=known, on="user") -> german
 orders -> persist() -> aggregate(by="product", total=sum("amount"), n=count()) -> totals
 orders -> select("user") -> persist() -> unique() -> delta() -> firsts
 """
+SAME = dict.fromkeys(("german", "totals", "firsts"), "same")
 AFTER = {
-    "refactored": (
-        BEFORE.replace("known", "everybody"),
-        set(),
+    "refactored": (BEFORE.replace("known", "everybody"), set(), SAME),
+    "a column more": (
+        BEFORE.replace("n=count()", 'n=count(), most=max("amount")'),
+        {"rebuilt"},
+        SAME | {"totals": "columns"},
     ),
-    "a column more": (BEFORE.replace("n=count()", 'n=count(), most=max("amount")'), {"rebuilt"}),
     "a new output over what is stored": (
         BEFORE + 'known -> aggregate(by="country", n=count()) -> lands',
         {"derived"},
+        SAME | {"lands": "new"},
     ),
     "another filter and a window": (
         BEFORE.replace('on="user") ->', 'on="user") -> filter(lambda r: r.amount % 2 == 0) ->')
         + 'orders -> window(2) -> aggregate(by="user", s=sum("amount")) -> recent',
         {"rebuilt"},
+        SAME | {"german": "changed", "recent": "new"},
     ),
 }
 LAST = 3
@@ -76,7 +85,7 @@ def landed(tick: int) -> dict[str, pa.Table]:
 def deployed(text: str, directory: Path) -> Deployment:
     compiled = compile_text(SOURCES + dedent(text))
     made = deployment_of("shop", compiled.typed, optimize(compiled.typed))
-    return read(directory, write(directory, made))
+    return read_deployment(directory, write_deployment(directory, made))
 
 
 def opened(directory: Path, what: Deployment, kept: dict[str, str] | None = None) -> Pipeline:
@@ -90,7 +99,7 @@ def opened(directory: Path, what: Deployment, kept: dict[str, str] | None = None
         what.plan,
         SETTINGS,
         tables=Tables(state, fresh.output_tables),
-        identity=name_of(what),
+        identity=deployment_name(what),
     )
 
 
@@ -145,9 +154,9 @@ def take_over(serving: Pipeline, found: Difference, directory: Path) -> Pipeline
     ],
 )
 def test_everything_is_as_if_the_new_program_had_always_run(
-    tmp_path: Path, case: tuple[str, set[str]]
+    tmp_path: Path, case: tuple[str, set[str], dict[str, str]]
 ) -> None:
-    text, made = case
+    text, made, states = case
     directory = tmp_path / "served"
     before = deployed(BEFORE, directory)
     serving = run_as_range(run(opened(directory, before), 0, 1), 2, LAST)
@@ -155,6 +164,7 @@ def test_everything_is_as_if_the_new_program_had_always_run(
     commit = serving.ledger.last
     assert commit is not None
     found = difference(before, after, commit.tables)
+    assert output_states(found) == states
     assert {s.change for s in found.states.values()} - {"kept", "dropped"} == made
     target = take_over(serving, found, directory)
     run_as_range(run(target, LAST + 1, LAST + 1), LAST + 2, LAST + 3)

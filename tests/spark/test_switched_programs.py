@@ -11,15 +11,20 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from hydro_core.artifact.make import deployment_of
+from hydro_core.compile import compile_text
 from hydro_core.errors import DataError
 from hydro_core.ir.graph import Endpoint
+from hydro_core.optimize.optimizer import optimize
 from hydro_core.plan.planner import Bootstrap, Leaf, WantedTables, bootstrap
+from hydro_core.program_change.difference import difference
 from hydro_core.spark.inputs.batches import stored_batches
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.rework import STAGING, Rework
 from hydro_core.spark.pipeline.start_rework import deployment, rollback
 from hydro_core.spark.pipeline.tables import Tables
 from tests.spark.pipelines import SETTINGS, Crash, batch, crash_at, opened, planned
+from tests.support.deployments import output_states, records
 from tests.support.refused import Refused
 
 pytestmark = pytest.mark.spark
@@ -73,6 +78,19 @@ def served(run_once: Path, tmp_path: Path) -> Path:
 @pytest.fixture(scope="module")
 def from_the_start(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     return shown(run(opened(tmp_path_factory.mktemp("after") / "pipeline", AFTER), 0, LAST + 2))
+
+
+def test_every_output_says_what_it_is() -> None:
+    before, after = (
+        deployment_of("chat", program.typed, optimize(program.typed))
+        for program in map(compile_text, (BEFORE, AFTER))
+    )
+    assert output_states(difference(before, after, records(before))) == {
+        "counts": "columns",
+        "recent": "new",
+        "everybody": "same",
+        "how_many": "new",
+    }
 
 
 def shown(pipeline: Pipeline) -> dict[str, list[str]]:

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 from deltalake.exceptions import DeltaError
 
-from hydro_core.artifact.files import name_at, numbers, unread
+from hydro_core.artifact.deployment import deployment_numbers, name_at, why_unreadable
 from hydro_core.errors import DataError
 from hydro_core.files.parquet import files_as_dataset, has_int96
 from hydro_core.machine.faults import raise_outage
@@ -125,9 +125,9 @@ def refuse_damaged(directory: DataPlace, table: str, measure: Measure | None = N
 def _deployments(directory: DataPlace, commits: Iterable[Commit]) -> Iterator[str]:
     """Why deployments cannot be read that have served and were not given up."""
     served = {commit.plan for commit in programs_of(commits)}
-    for number in numbers(directory):
+    for number in deployment_numbers(directory):
         name = name_at(directory, number)
-        why = unread(directory, number) if name is None or name in served else ""
+        why = why_unreadable(directory, number) if name is None or name in served else ""
         if why:
             yield why
 

@@ -16,8 +16,14 @@ from typing import Any, get_args
 import pytest
 
 from hydro_core import Flow
-from hydro_core.artifact.deployment import Deployment, Sharding, Validated
-from hydro_core.artifact.files import read, write
+from hydro_core.artifact.deployment import (
+    Deployment,
+    Sharding,
+    Validated,
+    program_meaning,
+    read_deployment,
+    write_deployment,
+)
 from hydro_core.artifact.functions import stored_call
 from hydro_core.artifact.make import DeploymentMetadata, deployment_of
 from hydro_core.catalog.registry import CATALOG
@@ -25,7 +31,6 @@ from hydro_core.compile import Compiled, compile_graph, compile_text
 from hydro_core.functions.tree import Expr, Fn
 from hydro_core.optimize.cost import Statistics
 from hydro_core.optimize.optimizer import optimize
-from hydro_core.program_change.said import said
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import Row
 
@@ -128,7 +133,7 @@ def test_every_field_is_read_as_it_was_written(
 ) -> None:
     made = _deployment(program())
     walk = _Walk()
-    walk.compare(made, read(tmp_path, write(tmp_path, made)), "deployment")
+    walk.compare(made, read_deployment(tmp_path, write_deployment(tmp_path, made)), "deployment")
     assert walk.differ == []
 
 
@@ -151,17 +156,17 @@ def test_the_programs_use_every_field_that_equality_leaves_out() -> None:
 
 def test_what_is_required_is_said_of_what_was_read(tmp_path: Path) -> None:
     program = compile_text(REQUIRED)
-    found = read(tmp_path, write(tmp_path, _deployment(program)))
+    found = read_deployment(tmp_path, write_deployment(tmp_path, _deployment(program)))
     for typed in (found.program.typed, found.plan.typed):
         assert str(typed.schemas["a"]) == str(program.typed.schemas["a"])
     assert "not null" not in str(found.plan.typed.schemas["b"])
-    assert said(found.program.typed) == said(program.typed)
+    assert program_meaning(found.program.typed) == program_meaning(program.typed)
 
 
 def test_a_deployment_that_0_2_0_wrote_is_written_as_it_was(tmp_path: Path) -> None:
     """One of a program with slots, bounds, cycles, views, values and functions of each kind."""
     stored = Path(__file__).parent / "of_0_2_0" / "deployments" / "1"
-    number = write(tmp_path, read(stored.parent.parent, 1))
+    number = write_deployment(tmp_path, read_deployment(stored.parent.parent, 1))
     for file in stored.iterdir():
         again = (tmp_path / "deployments" / str(number) / file.name).read_text("utf-8")
         assert again == file.read_text("utf-8"), file.name

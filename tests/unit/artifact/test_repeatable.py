@@ -11,7 +11,7 @@ import pytest
 
 from hydro_core import Flow
 from hydro_core.analysis.partition.partitioning import partition
-from hydro_core.artifact.files import newest, write
+from hydro_core.artifact.deployment import newest_deployment, write_deployment
 from hydro_core.artifact.make import deployment_of
 from hydro_core.compile import compile_graph
 from hydro_core.optimize.optimizer import optimize
@@ -30,8 +30,8 @@ def test_it_is_written_down(tmp_path: Path, kept: Callable[[Any], bool], repeata
     flow = Flow("f")
     flow.source("rows", "k string, v long").filter(kept).sink("out")
     typed = compile_graph(flow.graph()).typed
-    write(tmp_path, deployment_of("f", typed, optimize(typed)))
-    found = newest(tmp_path)
+    write_deployment(tmp_path, deployment_of("f", typed, optimize(typed)))
+    found = newest_deployment(tmp_path)
     assert found is not None
     assert found.deployment.repeatable is repeatable
     assert found.deployment.routing == str(partition(typed))

@@ -17,11 +17,18 @@ import pytest
 
 from hydro_core import Flow
 from hydro_core.analysis.identity import functions_in
-from hydro_core.artifact.deployment import Deployment, Validated
-from hydro_core.artifact.files import name_at, name_of, numbers, read, write
+from hydro_core.artifact.codecs import read_value, write_value
+from hydro_core.artifact.deployment import (
+    Deployment,
+    Validated,
+    deployment_name,
+    deployment_numbers,
+    name_at,
+    read_deployment,
+    write_deployment,
+)
 from hydro_core.artifact.functions import ReferenceCall
 from hydro_core.artifact.make import DeploymentMetadata, deployment_of
-from hydro_core.artifact.values import read_value, write_value
 from hydro_core.catalog.registry import CATALOG
 from hydro_core.compile import Compiled, compile_text, stratified
 from hydro_core.errors import DataError, ProgramError
@@ -69,7 +76,7 @@ def _programs() -> list[Shown]:
 def _deployed(program: Compiled, directory: Path) -> tuple[Deployment, Deployment]:
     plan = optimize(program.typed)
     made = deployment_of("flow", program.typed, plan)
-    return made, read(directory, write(directory, made))
+    return made, read_deployment(directory, write_deployment(directory, made))
 
 
 @pytest.mark.parametrize("shown", _programs(), ids=lambda shown: shown.name)
@@ -78,7 +85,7 @@ def test_what_is_read_is_what_was_written(shown: Shown, tmp_path: Path) -> None:
     program = compile_text(shown.program, schemas)
     made, found = _deployed(program, tmp_path)
     assert found == made
-    assert name_of(found) == name_of(made)
+    assert deployment_name(found) == deployment_name(made)
     for one, other in zip(found.plan.graph, made.plan.graph, strict=True):
         assert one.span == other.span
         mine, its = (
@@ -109,7 +116,7 @@ def test_all_that_is_said_is_kept(tmp_path: Path) -> None:
     plan = optimize(program.typed, known, explain=True)
     given = DeploymentMetadata({"joined.hydro": JOINED}, Validated(20, 7))
     made = deployment_of("joined", program.typed, plan, given)
-    found = read(tmp_path, write(tmp_path, made))
+    found = read_deployment(tmp_path, write_deployment(tmp_path, made))
     assert found == made
     assert found.program.texts == {"joined.hydro": JOINED}
     assert "filter-join-right" in found.explanation["out"]
@@ -125,8 +132,8 @@ def test_all_that_is_said_is_kept(tmp_path: Path) -> None:
 
 def test_deployments_are_numbered_and_never_written_twice(tmp_path: Path) -> None:
     made, _ = _deployed(compile_text(JOINED), tmp_path)
-    assert write(tmp_path, made) == 2
-    assert numbers(tmp_path) == (1, 2)
+    assert write_deployment(tmp_path, made) == 2
+    assert deployment_numbers(tmp_path) == (1, 2)
     assert sorted(p.name for p in (tmp_path / "deployments").iterdir()) == ["1", "2"]
 
 
@@ -134,8 +141,17 @@ def test_the_name_says_what_is_in_it(tmp_path: Path) -> None:
     made, _ = _deployed(compile_text(JOINED), tmp_path)
     again, _ = _deployed(compile_text(JOINED), tmp_path)
     other, _ = _deployed(compile_text(JOINED.replace("> 1", "> 2")), tmp_path)
-    assert name_of(made) == name_of(again)
-    assert len({name_of(made), name_of(other), name_of(replace(made, flow="f"))}) == 3
+    assert deployment_name(made) == deployment_name(again)
+    assert (
+        len(
+            {
+                deployment_name(made),
+                deployment_name(other),
+                deployment_name(replace(made, flow="f")),
+            }
+        )
+        == 3
+    )
 
 
 @pytest.mark.parametrize(
@@ -151,7 +167,7 @@ def test_another_format_is_refused(
     about |= {"format": number, "versions": {"hydrotick": version}}
     file.write_text(json.dumps(about))
     with refused(DataError, "state"):
-        read(tmp_path, 1)
+        read_deployment(tmp_path, 1)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +177,7 @@ def test_what_is_no_deployment_is_refused(text: str, tmp_path: Path) -> None:
     _deployed(compile_text(JOINED), tmp_path)
     (tmp_path / "deployments" / "1" / "deployment.json").write_text(text)
     with pytest.raises(DataError, match=r"deployment 1 in .* cannot be read"):
-        read(tmp_path, 1)
+        read_deployment(tmp_path, 1)
     assert name_at(tmp_path, 1) is None
 
 
@@ -170,13 +186,13 @@ def test_a_changed_file_is_refused(tmp_path: Path, refused: Refused) -> None:
     file = tmp_path / "deployments" / "1" / "plan.json"
     file.write_text(file.read_text().replace('"k"', '"q"', 1))
     with refused(DataError, "state"):
-        read(tmp_path, 1)
+        read_deployment(tmp_path, 1)
 
 
 def test_a_deployment_that_is_not_there(tmp_path: Path, refused: Refused) -> None:
     _deployed(compile_text(JOINED), tmp_path)
     with refused(DataError, "state"):
-        read(tmp_path, 7)
+        read_deployment(tmp_path, 7)
 
 
 def test_a_directory_that_cannot_be_written(tmp_path: Path, refused: Refused) -> None:
@@ -184,7 +200,7 @@ def test_a_directory_that_cannot_be_written(tmp_path: Path, refused: Refused) ->
     program = compile_text(JOINED)
     made = deployment_of("flow", program.typed, optimize(program.typed))
     with refused(DataError, "state"):
-        write(tmp_path, made)
+        write_deployment(tmp_path, made)
 
 
 MODULE = """
@@ -249,13 +265,13 @@ def test_a_function_without_a_name_is_refused(tmp_path: Path) -> None:
 LOADED = """
 import sys, time
 from pathlib import Path
-from hydro_core.artifact.files import read
-found = read(Path(sys.argv[1]), 1)
+from hydro_core.artifact.deployment import read_deployment
+found = read_deployment(Path(sys.argv[1]), 1)
 for heavy in ("egglog", "pyspark", "pyarrow", "hydro_core.optimize", "hydro_core.spark"):
     assert heavy not in sys.modules, heavy
 start = time.process_time()
 for _ in range(20):
-    read(Path(sys.argv[1]), 1)
+    read_deployment(Path(sys.argv[1]), 1)
 print(time.process_time() - start)
 """
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from hydro_core.artifact.deployment import program_meaning
 from hydro_core.compile import compile_graph
 from hydro_core.engines import Options
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.load import load, load_text
 from hydro_core.lang.params import Params, changed_params, params_of, written
-from hydro_core.program_change.said import said
 from hydro_core.running import run_json
 from tests.support.refused import Refused
 
@@ -63,11 +63,11 @@ def test_a_local_name_wins() -> None:
 
 
 def test_another_value_is_another_program_and_the_same_one_is_not() -> None:
-    meant = [said(compile_graph(loaded({**GIVEN, "above": n})).typed) for n in (2, 2, 3)]
+    meant = [program_meaning(compile_graph(loaded({**GIVEN, "above": n})).typed) for n in (2, 2, 3)]
     assert meant[0] == meant[1]
     assert meant[0] != meant[2]
     constant = loaded({"kinds": ["x", "y"], "most": 2}, PROGRAM.replace("above", "2"))
-    assert said(compile_graph(constant).typed) == meant[0]
+    assert program_meaning(compile_graph(constant).typed) == meant[0]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hydro_core.optimize.alike import Match, Pair, _proved
+from hydro_core.optimize.compare import Match, Pair, _proved
 
 Ways = Mapping[Pair, tuple[Match, ...]]
 NODES: Any = (None, None)

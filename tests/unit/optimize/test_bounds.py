@@ -16,7 +16,7 @@ from hydro_core.optimize.report import as_text, explanation
 
 ROWS = 'a = source("k long, v long"); b = source("k long, w long"); q = b -> persist()\n'
 NUMBERS = 'a = source("long")\n'
-MAX_TEXT = 1_500_000
+MAX_TEXT = 150_000
 """Characters of a plan or of an explanation."""
 
 
@@ -119,7 +119,7 @@ def test_fifty_operators_are_optimized_and_explained_in_full(shape: str) -> None
     assert found.saturation.saturated
     assert found.saturation.nodes <= 1_500
     assert found.saturation.iterations <= 200
-    assert found.steps
+    assert found.derivations
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -138,7 +138,9 @@ def test_what_is_loaded_is_the_program(shape: str) -> None:
 def test_three_hundred_operators_are_optimized(shape: str, explain: bool) -> None:
     found = optimize(compile_text(SHAPES[shape](300)).typed, explain=explain)
     _check(found)
-    assert found.steps or not explain or any("not explained" in limit for limit in found.limits)
+    assert (
+        found.derivations or not explain or any("not explained" in limit for limit in found.limits)
+    )
 
 
 def test_the_search_says_where_it_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,23 +151,8 @@ def test_the_search_says_where_it_stopped(monkeypatch: pytest.MonkeyPatch) -> No
     assert "search among plans stopped" in as_text(found)
 
 
-def test_an_explanation_says_that_it_gets_brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = SHAPES["aggregates of aggregates"](40)
-    whole = explanation(optimize(compile_text(text).typed, explain=True))
-    monkeypatch.setattr("hydro_core.optimize.explain.ALL_SHOWN", 100)
-    found = optimize(compile_text(text).typed, explain=True)
-    brief = explanation(found)
-    assert "this is long" not in whole
-    assert len(brief) < len(whole) / 2
-    assert "\n(this is long: after some steps, only 10 operators of a term are shown" in brief
-    chains = [chain for d in found.steps for chain in (d.chain, *d.equations)]
-    steps = [step.rule for chain in chains for step in chain.steps]
-    assert steps
-    assert all(f". {rule}" in brief for rule in steps)
-
-
 def test_six_hundred_operators_are_explained() -> None:
     found = optimize(compile_text(SHAPES["maps"](600)).typed, explain=True)
-    assert len(found.steps) == 1
+    assert len(found.derivations) == 1
     assert "(let " in as_text(found)
-    assert len(explanation(found)) < 100_000
+    assert len(explanation(found)) < 30_000

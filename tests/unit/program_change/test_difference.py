@@ -11,8 +11,12 @@ from hydro_core.artifact.deployment import Deployment
 from hydro_core.artifact.make import deployment_of
 from hydro_core.compile import compile_text
 from hydro_core.optimize.optimizer import Optimized, optimize
-from hydro_core.program_change.difference import Difference, Disproved, difference
-from hydro_core.program_change.kept_plan import in_the_order_of
+from hydro_core.program_change.difference import (
+    Difference,
+    Disproved,
+    difference,
+    with_column_order,
+)
 from tests.support.deployments import records
 
 SOURCES = """
@@ -190,7 +194,7 @@ def test_columns_in_another_order_are_the_same() -> None:
     found = difference(old, new, records(old))
     assert set(outputs(found).values()) == {"same"}
     assert found.turned == ("german", "totals")
-    as_stored = in_the_order_of(old, new, found.turned)
+    as_stored = with_column_order(old, new, found.turned)
     assert as_stored.plan.typed.outputs == old.plan.typed.outputs
     again = difference(old, as_stored, records(old))
     assert set(outputs(again).values()) == {"same"}

@@ -8,8 +8,8 @@ import pytest
 
 from hydro_core.artifact.make import deployment_of
 from hydro_core.compile import compile_text
+from hydro_core.optimize.compare import INDUCTION, NARROWED, NORMAL_FORM, RENAMED, SAME_TEXT
 from hydro_core.optimize.optimizer import optimize
-from hydro_core.optimize.proved import INDUCTION, NARROWED, NORMAL_FORM, RENAMED, SAME_TEXT
 from hydro_core.program_change.difference import Difference, difference
 
 SOURCES = """

@@ -21,7 +21,7 @@ from hydro_core.project.flow_asset import (
     Ticks,
 )
 from hydro_core.project.program import program_of
-from hydrotick.project.programs import plan_as_written
+from hydrotick.deploy.deployments import plan_as_written
 from tests.support.refused import Refused
 from tests.unit.projects.declared import PROGRAM
 

@@ -11,7 +11,7 @@ import pytest
 
 from hydro_core.errors import ProgramError
 from hydro_core.project.flow_asset import Expect, FlowAsset, Landing, Ticks
-from hydrotick.project.programs import plan_as_written
+from hydrotick.deploy.deployments import plan_as_written
 
 PROGRAM = """
 payments = source("user string not null, day date, amount long, rate double, paid boolean")

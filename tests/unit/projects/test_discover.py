@@ -9,9 +9,9 @@ import pytest
 from hydro_core.cli.main import commands, main
 from hydro_core.errors import HydroError
 from hydro_core.project.discover import Broken, DiscoveredFlows, found_in, project_above
+from hydrotick.deploy.deployments import plan_as_written
 from hydrotick.project import project
 from hydrotick.project.console import asked_flow
-from hydrotick.project.programs import plan_as_written
 from tests.support.refused import Refused
 from tests.unit.projects.declared import declare_py, declare_yaml
 

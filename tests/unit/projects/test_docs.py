@@ -13,7 +13,7 @@ import pytest
 
 from hydro_core.cli.main import run_command
 from hydro_core.project.discover import found_in
-from hydrotick.project.programs import deployment_for
+from hydrotick.deploy.deployments import deployment_for
 from tests.unit.projects.declared import declare_yaml
 
 VOID = {"meta", "br", "link", "img", "hr", "input"}

@@ -23,7 +23,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["rollback", "totals"], "no deployment of `totals` serves yet"),
+        (["rollback", "totals"], "no deployment of `totals` is active yet"),
         (["show", "totals", "totals"], "no tick of `totals` is committed"),
         (["correct", "totals", "--from", "2026-01-01"], "there is nothing to correct"),
         (["backfill", "totals", "--to", "2030-01-01"], "tick 2030-01-01 may not run yet"),

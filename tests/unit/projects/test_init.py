@@ -9,7 +9,7 @@ import pytest
 
 from hydro_core.cli.main import main
 from hydro_core.project.discover import found_in, project_above
-from hydrotick.project.programs import plan_as_written
+from hydrotick.deploy.deployments import plan_as_written
 from hydrotick.project.settings import ProjectSettings, project_settings
 
 

@@ -11,7 +11,7 @@ import pytest
 from hydro_core.cli.main import main
 from hydro_core.project.discover import found_in
 from hydro_core.project.flow_asset import Expect, FlowAsset, Landing, Ticks
-from hydrotick.project.programs import plan_as_written
+from hydrotick.deploy.deployments import plan_as_written
 from hydrotick.project.settings import project_settings
 
 ROOT = Path(__file__).parents[3]

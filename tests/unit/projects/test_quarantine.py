@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from hydro_core.artifact.deployment import program_meaning
 from hydro_core.compile import best_plan, stratified
 from hydro_core.errors import ProgramError
-from hydro_core.program_change.said import said
 from hydro_core.project.flow_asset import FlowAsset, Landing, OnError, Shards, Ticks
 from hydro_core.project.program import in_shards, program_of
 from hydro_core.reference.interpreter import run_ticks
@@ -96,9 +96,9 @@ def test_functions_that_never_fail_are_left_alone(tmp_path: Path) -> None:
 
 
 def test_where_a_function_stands_is_part_of_the_quarantine_alone(tmp_path: Path) -> None:
-    _, before = said(program_of(flow(tmp_path, PROGRAM, SOME, SOME)).typed)
+    _, before = program_meaning(program_of(flow(tmp_path, PROGRAM, SOME, SOME)).typed)
     moved = flow(tmp_path, f"# Another line.\n{PROGRAM}", SOME, SOME)
-    _, after = said(program_of(moved).typed)
+    _, after = program_meaning(program_of(moved).typed)
     assert before["shares"] == after["shares"]
     assert before["quarantine"] != after["quarantine"]
 

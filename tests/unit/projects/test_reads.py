@@ -12,7 +12,7 @@ from hydro_core.catalog.forms import Form
 from hydro_core.errors import ProgramError
 from hydro_core.project.discover import DiscoveredFlows, found_in
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
-from hydrotick.project.serving import Deployments
+from hydrotick.deploy.deployments import Deployments
 from tests.support.refused import Refused
 
 DAYS = "{start: 2026-01-01}"

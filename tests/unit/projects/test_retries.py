@@ -96,7 +96,7 @@ def test_an_input_that_the_asset_does_not_say_any_more_stops_its_flow(tmp_path: 
     where = {"a": Landing("a.csv", "day")}
     flow = FlowAsset("totals", program, Ticks(datetime(2026, 1, 1)), where)
     runner = TickRunner(ProjectSettings(home=tmp_path / "data"))
-    deployed = runner.deployments.prepared(flow).name
+    deployed = runner.deployments.prepare(flow).name
     ledger, now = Ledger(runner.directory(flow)), datetime.now(UTC)
     ledger.create()
     ledger.append(Commit(0, 0, 0, deployed, {}, {}, started=now, committed=now))

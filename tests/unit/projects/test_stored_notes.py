@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from hydrotick.cli.init import put_project
-from hydrotick.project.programs import deployment_for
+from hydrotick.deploy.deployments import deployment_for
 from hydrotick.project.project import project_at
 
 PROGRAM = """

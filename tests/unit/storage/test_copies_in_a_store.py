@@ -12,7 +12,12 @@ from pathlib import Path, PurePath
 
 import pytest
 
-from hydro_core.artifact.files import name_at, numbers, read, write
+from hydro_core.artifact.deployment import (
+    deployment_numbers,
+    name_at,
+    read_deployment,
+    write_deployment,
+)
 from hydro_core.artifact.make import deployment_of
 from hydro_core.compile import compile_text
 from hydro_core.errors import HydroError, TransientError
@@ -158,14 +163,18 @@ def test_deployments_are_read_wherever_they_were_written(
     made = [deployment_of(name, typed, optimize(typed)) for name in ("one", "two", "three")]
     first, place = served(tmp_path / "first"), served(server.at("pipelines/small"))
     for one in made[:2]:
-        write(first, one)
-    write(place, made[2])
-    write(place, made[1])
+        write_deployment(first, one)
+    write_deployment(place, made[2])
+    write_deployment(place, made[1])
     put_back(copied(first, server.at("copies/first")), place)
-    assert [read(place, n).flow for n in numbers(place)] == ["one", "two"]
+    assert [read_deployment(place, n).flow for n in deployment_numbers(place)] == ["one", "two"]
     back = copied(place, tmp_path / "back")
-    assert [name_at(back, n) for n in numbers(back)] == [name_at(place, n) for n in numbers(place)]
-    assert [read(back, n) for n in numbers(back)] == [read(place, n) for n in numbers(place)]
+    assert [name_at(back, n) for n in deployment_numbers(back)] == [
+        name_at(place, n) for n in deployment_numbers(place)
+    ]
+    assert [read_deployment(back, n) for n in deployment_numbers(back)] == [
+        read_deployment(place, n) for n in deployment_numbers(place)
+    ]
 
 
 def test_a_table_that_the_copy_does_not_know_is_gone(server: StoreServer, tmp_path: Path) -> None:

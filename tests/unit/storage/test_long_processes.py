@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hydro_core.artifact.files import write
+from hydro_core.artifact.deployment import write_deployment
 from hydro_core.errors import DataError
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.storage.remote import DataPlace
@@ -39,7 +39,7 @@ def place(request: pytest.FixtureRequest, server: StoreServer, tmp_path: Path) -
 def test_tables_that_were_made_anew_are_read_anew(place: DataPlace) -> None:
     """They are at the version at which it knows those that are gone."""
     served(place)
-    write(place, DEPLOYMENTS[PROGRAM])
+    write_deployment(place, DEPLOYMENTS[PROGRAM])
     deployed(place)
     long = serving(place)
     tick(long, LAST + 1, "long")

@@ -93,7 +93,7 @@ def shop(server: StoreServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     found = current()
     runner = TickRunner(found.settings)
     (flow,) = found.flows
-    runner.deployments.prepared(flow)
+    runner.deployments.prepare(flow)
     for number in range(TICKS):
         tick(runner.pipeline(flow), number, "first")
     server.asked.clear()

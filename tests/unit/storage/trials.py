@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import Any
 
-from hydro_core.artifact.files import write
+from hydro_core.artifact.deployment import write_deployment
 from hydro_core.artifact.make import deployment_of
 from hydro_core.compile import compile_text
 from hydro_core.errors import HydroError, TransientError
@@ -104,7 +104,7 @@ def deployed(place: DataPlace) -> None:
         wanted = WantedTables(new, frozenset({"all", "each"}))
         rework = deployment(before, target, bootstrap(PLANS[CHANGED], wanted, {}), wanted)
         with rework:
-            write(place, DEPLOYMENTS[CHANGED])
+            write_deployment(place, DEPLOYMENTS[CHANGED])
             _run_beside(rework, "changed")
 
 
@@ -131,7 +131,7 @@ def many(place: DataPlace) -> None:
 def changed(place: DataPlace) -> None:
     """What a rollback begins with: ticks by both programs."""
     served(place)
-    write(place, DEPLOYMENTS[PROGRAM])
+    write_deployment(place, DEPLOYMENTS[PROGRAM])
     deployed(place)
     tick(serving(place), LAST + 1, "since")
 

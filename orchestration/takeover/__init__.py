@@ -1,1 +1,0 @@
-"""A changed program takes over: what it would change, what it may keep, the switch, and back."""
