@@ -10,6 +10,7 @@ from typing import get_args
 
 from hydro_core.errors import CODES, Code
 from tools.error_sentences import error_sentences, places_of_sentences
+from tools.errors_page import page
 
 
 def test_every_code_says_what_it_means() -> None:
@@ -25,6 +26,21 @@ def test_the_codes_are_those_there_are() -> None:
 
 def test_a_sentence_is_written_in_one_place() -> None:
     assert {says: places for says, places in places_of_sentences().items() if len(places) > 1} == {}
+
+
+def test_the_page_says_each_error_once() -> None:
+    for section in page().split("\n## ")[1:]:
+        code, rows = section.split("\n", 1)[0], re.findall(r"(?m)^\| (.*?) \|", section)[2:]
+        forms = [re.sub(r"\{[^{}]*\}", "{}", row) for row in rows]
+        assert forms, code
+        assert len(forms) == len(set(forms)), code
+        ends = [row for row in rows if row.endswith(", but the statement ends")]
+        assert ends in ([], ["{message}, but the statement ends"]), code
+
+
+def test_the_language_page_leaves_what_codes_mean_to_the_page_of_errors() -> None:
+    text = (Path(__file__).parents[2] / "docs/language.md").read_text("utf-8")
+    assert [says for says in CODES.values() if says.rstrip(".") in text] == []
 
 
 def test_errors_are_found_in_whatever_way_they_are_made() -> None:
