@@ -14,11 +14,6 @@ PY := $(BIN)/python
 SOURCES := hydro_core assets orchestration tests tools benchmarks
 PRESENT = $(wildcard $(SOURCES))
 PYTEST := $(PY) -m pytest
-# Where tests with these marks stand: collecting all tests takes a quarter of a minute of each run.
-DAGSTER := tests/architecture tests/operating tests/orchestration tests/pages
-WHEEL := tests/wheel
-# In the session of the tests of Dagster: so both lanes take as long.
-VECTORS := tests/spark/test_vectors_on_spark.py
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo fmt lint unit test test-python second-lane third-lane test-all golden docs screenshots bench bench-tick bench-deployments dev lock clean
@@ -70,15 +65,15 @@ test: $(SETUP) ## lint and every test but the slow ones; what CI runs
 second-lane:
 	@status=0; \
 	$(LANE) lint || status=1; \
-	$(PYTEST) -q -m "(dagster or vectors) and not slow" $(DAGSTER) $(VECTORS) || status=1; \
+	$(PYTEST) -q -m "(dagster or vectors) and not slow" tests || status=1; \
 	$(PYTEST) -q -m "not spark and not dagster and not wheel and not slow" tests || status=1; \
 	exit $$status
 
 third-lane:
-	@$(PYTEST) -q -m "wheel and not slow" $(WHEEL)
+	@$(PYTEST) -q -m "wheel and not slow" tests
 
-test-all: lint ## test, and the long crash, fuzz and soak runs
-	@$(PYTEST) -q tests
+test-all: $(if $(PART),$(SETUP),lint) ## test, and the long crash, fuzz and soak runs; PART=3/8: the third of eight parts of the long ones
+	@$(PYTEST) -q $(if $(PART),-m slow --part $(PART)) tests
 
 golden: $(SETUP) ## rewrites the expected files of tests/golden, and what pages show; read the difference like code
 	@$(PYTEST) -q -m "not spark and not dagster and not slow" tests/golden tests/pages tests/unit --update-golden

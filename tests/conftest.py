@@ -6,12 +6,14 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 
 from hydro_core.settings import SparkSettings
+from tests.support.selection import can_match, unnamed_marks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,9 +41,31 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     stories.addoption(
         "--told-for", type=float, default=3600, metavar="SECONDS", help="how long the slow one runs"
     )
+    parser.addoption("--part", metavar="K/N", help="the K-th of N parts of the selected tests")
     parser.addoption(
         "--first-seed", type=int, default=1000, help="where random stored programs begin"
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if part := config.getoption("--part"):
+        from tests.support.selection import Part
+
+        config.pluginmanager.register(Part(part))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files that cannot have a test of the run's marks are not imported."""
+    expression = config.getoption("markexpr")
+    if not expression or collection_path.suffix != ".py":
+        return None
+    text = collection_path.read_text(encoding="utf-8")
+    return None if can_match(expression, text) else True
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if unnamed := unnamed_marks(items):
+        raise pytest.UsageError(f"the file of {unnamed[0]} does not name its marks")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

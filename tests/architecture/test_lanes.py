@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import selection
+from tests.support.selection import Part, can_match, parts_of
+
 ROOT = Path(__file__).parents[2]
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 
@@ -35,22 +38,66 @@ def test_whatever_marks_a_test_has_one_run_takes_it(marks: str) -> None:
     assert len(taken) == 1, taken
 
 
-@pytest.mark.parametrize("mark", ["dagster", "vectors", "wheel"])
-def test_a_run_is_given_where_its_marks_are(mark: str) -> None:
-    (places,) = (given for marks, given in runs() if re.match(rf"\(?(\w+ or )?{mark}\b", marks))
-    with_mark = {
-        file.relative_to(ROOT)
-        for file in (ROOT / "tests").rglob("*.py")
-        if re.search(rf"mark\.{mark}\b", file.read_text(encoding="utf-8"))
-    }
-    assert with_mark
-    assert [f for f in with_mark if not any(f.is_relative_to(place) for place in places)] == []
-    assert all((ROOT / place).exists() for place in places)
+def test_every_run_is_given_all_tests() -> None:
+    assert [given for _, given in runs()] == [["tests"]] * 4
 
 
-def test_the_others_are_given_all() -> None:
-    others = [given for marks, given in runs() if not marks.startswith(("(dagster", "wheel"))]
-    assert others == [["tests"], ["tests"]]
+SPARK = "spark and not slow"
+UNIT = "not spark and not slow"
+
+
+@pytest.mark.parametrize(
+    ("text", "spark", "unit"),
+    [
+        ("def test_a(): ...", False, True),
+        ("@pytest.mark.spark\ndef test_a(): ...", True, True),
+        ("pytestmark = pytest.mark.spark\n\n\ndef test_a(): ...", True, False),
+        ("pytestmark = [\n    pytest.mark.spark,\n    pytest.mark.slow,\n]\n", False, False),
+        ("pytestmark = pytest.mark.slow\n\n@pytest.mark.spark\ndef test_a(): ...", False, False),
+        ("pytestmark = pytest.mark.wheel\n\n@pytest.mark.spark\ndef test_a(): ...", True, True),
+    ],
+)
+def test_a_file_without_tests_for_a_run_is_not_collected(
+    text: str, spark: bool, unit: bool
+) -> None:
+    assert (can_match(SPARK, text), can_match(UNIT, text)) == (spark, unit)
+
+
+def test_a_mark_of_another_kind_may_be_anywhere() -> None:
+    assert can_match("refuses and (spark or dagster)", "@pytest.mark.spark\ndef test_a(): ...")
+    assert not can_match("refuses and spark", "def test_a(): ...")
+
+
+def test_parts_have_every_test_once_in_order_and_take_equally_long() -> None:
+    ids = [f"tests/a.py::test_a[{n}]" for n in range(8)] + ["tests/b.py::b", "tests/c.py::c"]
+    parts = parts_of(ids, 3, {"tests/a.py::test_a": 1, "tests/b.py::b": 8, "tests/c.py::c": 8})
+    assert parts == [ids[:8], ids[8:9], ids[9:]]
+    assert [name for part in parts_of(ids, 7, {}) for name in part] == ids
+
+
+@pytest.mark.parametrize("part", ["0/8", "9/8", "3", "a/b", "3/"])
+def test_a_part_that_is_none_is_refused(part: str) -> None:
+    with pytest.raises(pytest.UsageError, match="--part"):
+        Part(part)
+
+
+def test_a_round_of_parts_renews_the_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selection, "RECORD", tmp_path / "parts.json")
+    monkeypatch.setattr(selection, "ROUND", tmp_path / "round")
+    for part, duration, outcome in (("1/2", 2.0, "passed"), ("2/2", 4.0, "failed")):
+        ran = Part(part)
+        report = pytest.TestReport(
+            f"a.py::a[{part}]", ("a.py", 1, "a"), {}, outcome, None, "call", duration=duration
+        )  # type: ignore[arg-type]
+        assert selection.recorded()["seconds"] == {}
+        ran.pytest_runtest_logreport(report)
+        ran.pytest_sessionfinish()
+    record = selection.recorded()
+    assert record["seconds"] == {"a.py::a": 3.0}
+    assert [(r["passed"], r["failed"]) for r in record["runs"].values()] == [(1, 0), (0, 1)]
+    assert record["runs"]["2/2"]["failures"] == ["a.py::a[2/2]"]
 
 
 def test_what_would_be_done_is_shown_and_not_done(tmp_path: Path) -> None:
