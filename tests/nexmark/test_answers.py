@@ -15,12 +15,13 @@ from benchmarks.nexmark.programs import NAMES, Judge, program, sql
 from hydro_core.compile import executable
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from tests.spark.pipelines import SETTINGS
+from tests.support.selection import mostly_slow
 
 pytestmark = pytest.mark.spark
 
 TICKS, EVENTS = 4, 20_000
-SAMPLE = ("q01", "q05", "q09")
-"""What runs in each test run: a function, windows of time, the best of a join."""
+SAMPLE = ("q05", "q09")
+"""What runs in each test run: windows of time, the best of a join."""
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +35,7 @@ def judge(ticks: Ticks) -> Iterator[Judge]:
         yield found
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[] if n in SAMPLE else [pytest.mark.slow]) for n in NAMES]
-)
+@pytest.mark.parametrize("name", mostly_slow(NAMES, SAMPLE))
 def test_answers_are_right_at_every_tick(
     name: str, ticks: Ticks, judge: Judge, tmp_path: Path, spark: SparkSession
 ) -> None:

@@ -23,12 +23,32 @@ from tests.operating.programs import FAMILIES, stated
 from tests.operating.story import Story, WrongError
 from tests.operating.world import run
 from tests.support.deployments import judge_differences
+from tests.support.selection import cover, mostly_slow
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]
 
 SEEDS = (3, 10, 28, 31, 51, 99, 131, 232)
 """Some that tell of all kinds of landings, and those by which defects were found."""
 TOLD = {**STORIES, **MORE_STORIES}
+
+
+def _features(story: Story) -> frozenset[object]:
+    """What is done in a story, and to which kinds of flows and landings."""
+    setting = story.setting
+    return frozenset(
+        {
+            *((op.what, op.how, bool(op.kill)) for op in story.ops),
+            *(("late", late) for late in setting.late.values()),
+            *(("kind", kind) for kind in setting.kinds.values()),
+            *(("shards", bool(setting.shards)), ("held", bool(setting.held))),
+            *(("waits", bool(setting.waits)), ("tables", setting.has_tables)),
+        }
+    )
+
+
+_EVERY: dict[object, Story] = {**TOLD, **{seed: story_of(seed) for seed in SEEDS}}
+QUICK = set(cover({name: _features(story) for name, story in _EVERY.items()}))
+"""A few stories that have every operation and every kind of landing which any of them has."""
 FIRST = 1000
 """The first seed of the long run."""
 MOST = 5
@@ -48,10 +68,11 @@ def _session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "seed" in metafunc.fixturenames:
         asked = metafunc.config.getoption("--story")
-        metafunc.parametrize("seed", SEEDS if asked is None else [asked])
+        seeds = mostly_slow(SEEDS, [seed for seed in SEEDS if seed in QUICK])
+        metafunc.parametrize("seed", seeds if asked is None else [asked])
 
 
-@pytest.mark.parametrize("name", TOLD)
+@pytest.mark.parametrize("name", mostly_slow(TOLD, [name for name in TOLD if name in QUICK]))
 def test_a_story_that_was_told(name: str, tmp_path: Path) -> None:
     _judged(name, TOLD[name], tmp_path)
 

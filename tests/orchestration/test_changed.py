@@ -18,6 +18,7 @@ from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.types.ddl import parse_ddl
 from hydrotick.quality.changed import Changed, changed
+from tests.support.selection import alternately_slow
 
 LAST = 5
 ITEM = parse_ddl("user string, at struct<x: double, tags: array<string>>")
@@ -128,8 +129,10 @@ def test_what_ticks_have_changed(made: Any, seed: int) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("made", [ordered_rows, logs])
+@pytest.mark.parametrize(
+    ("made", "seed"),
+    alternately_slow([ordered_rows, logs], range(2)),
+)
 def test_executors_tell_the_same(spark: SparkSession, made: Any, seed: int) -> None:
     given, found = made(Random(seed))
     given[1].held_rows = 0

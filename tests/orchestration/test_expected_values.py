@@ -33,6 +33,7 @@ from hydro_core.types.item import ItemType
 from hydro_core.types.values import canonical, conform, sort_key
 from hydrotick.quality.judge import counted
 from hydrotick.quality.suites import CheckFacts, checks_of_columns, judge_counts
+from tests.support.selection import alternately_slow
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]
 
@@ -149,8 +150,10 @@ def wanted(rows: list[tuple[int, Any]], expected: list[Expect], of: str) -> dict
     return found
 
 
-@pytest.mark.parametrize("empty", [False, True], ids=["rows", "empty"])
-@pytest.mark.parametrize("of", VALUES)
+@pytest.mark.parametrize(
+    ("of", "empty"),
+    alternately_slow(VALUES, [False, True]),
+)
 def test_few_rows_and_many_are_judged_as_the_page_says(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of: str, empty: bool
 ) -> None:

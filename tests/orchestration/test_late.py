@@ -18,6 +18,7 @@ from hydrotick.cli import status as late_status
 from hydrotick.flows.landed_past import LandingReads
 from hydrotick.quality.judge import measure
 from tests.orchestration.late import DAYS, IN_TIME, LATE, OPEN, Late, Row, at, committed
+from tests.support.selection import alternately_slow
 
 pytestmark = pytest.mark.spark
 
@@ -46,8 +47,10 @@ def of_rows(
 Ideal = Callable[[Sequence[Row], int], Mapping[str, list[str]]]
 
 
-@pytest.mark.parametrize("kind", ["delta", "parquet"])
-@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize(
+    ("together", "kind"),
+    alternately_slow([False, True], ["delta", "parquet"]),
+)
 def test_late_rows_are_corrected_before_the_next_tick(
     tmp_path: Path, of_rows: Ideal, kind: str, together: bool
 ) -> None:
@@ -61,8 +64,10 @@ def test_late_rows_are_corrected_before_the_next_tick(
     assert [r.window.key for r in late.run(OPEN + 2, OPEN + 2)] == DAYS[OPEN + 2 : OPEN + 3]
 
 
-@pytest.mark.parametrize("kind", ["delta", "parquet"])
-@pytest.mark.parametrize("last", [OPEN, OPEN + 2])
+@pytest.mark.parametrize(
+    ("last", "kind"),
+    alternately_slow([OPEN, OPEN + 2], ["delta", "parquet"]),
+)
 def test_late_rows_arrive_with_the_next_tick(
     tmp_path: Path, of_rows: Ideal, kind: str, last: int
 ) -> None:

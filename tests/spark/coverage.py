@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from typing import Any
 
 from hydro_core.compile import Compiled, compile_graph, optimized
 from hydro_core.errors import HydroError
@@ -10,6 +13,7 @@ from hydro_core.lang.resolve import parse
 from hydro_core.plan.planner import plan
 from hydro_core.running import given_types
 from tests.golden.vectors import Vector
+from tests.support.selection import cover
 
 Feature = tuple[str, ...]
 
@@ -27,10 +31,22 @@ def features(of: Compiled) -> frozenset[Feature]:
 
 def compiled(vector: Vector, *, optimize: bool) -> Compiled:
     """The program of a vector, as written or as its plan."""
+    return _compiled(json.dumps(vector, sort_keys=True), optimize)
+
+
+@cache
+def _compiled(text: str, optimize: bool) -> Compiled:
+    """Once in a run: the vectors are chosen by their programs, which then run."""
+    vector = json.loads(text)
     ticks = vector.get("ticks", [{}])
     graph = parse(vector["program"])
     found = compile_graph(graph, given_types(graph, vector.get("schemas", {}), ticks))
     return optimized(found) if optimize else found
+
+
+def covering_programs(programs: Mapping[str, Compiled]) -> list[str]:
+    """Names of few programs that have all features which any of them has."""
+    return cover({name: features(program) for name, program in programs.items()})
 
 
 def errors_of(vector: Vector) -> list[str]:
@@ -51,13 +67,18 @@ def covering(vectors: Iterable[Vector], *, optimize: bool) -> list[Vector]:
     return [named[name] for name in cover(known)]
 
 
-def cover(known: Mapping[str, frozenset[Feature]]) -> Sequence[str]:
-    """Names that together have all features: the richest first."""
-    left = frozenset[Feature]().union(*known.values())
-    chosen = []
-    while left:
-        gains = {name: len(found & left) for name, found in known.items()}
-        best = max(gains, key=gains.__getitem__)
-        chosen.append(best)
-        left -= known[best]
-    return chosen
+def of_every_operator(vectors: Iterable[Vector], order: Callable[[str], Any] = str) -> list[Vector]:
+    """Few vectors with all operators and classes, as written, that any of them has."""
+    named = {v["name"]: v for v in vectors if v.get("ticks")}
+    known: dict[str, frozenset[Feature]] = {}
+    for name in sorted(named, key=order):
+        try:
+            graph = compiled(named[name], optimize=False).graph
+        except HydroError as problem:
+            if problem.code not in errors_of(named[name]):
+                raise
+            continue
+        known[name] = frozenset(
+            {(n.op.name,) for n in graph} | {(type(n.cls).__name__, "class") for n in graph}
+        )
+    return [named[name] for name in cover(known)]

@@ -17,6 +17,7 @@ from hydro_core.ticks.calendar import Calendar
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType
 from tests.support.refused import Refused
+from tests.support.selection import alternately_slow
 
 pytestmark = pytest.mark.spark
 
@@ -99,9 +100,10 @@ def landed(tmp_path: Path, kind: str, values: list[object]) -> Path:
     return path
 
 
-@pytest.mark.parametrize("small", [100, 0], ids=["arrow", "spark"])
-@pytest.mark.parametrize("kind", ["delta", "parquet"])
-@pytest.mark.parametrize("values", ["number", "date", "timestamp"])
+@pytest.mark.parametrize(
+    ("values", "kind", "small"),
+    alternately_slow(["number", "date", "timestamp"], ["delta", "parquet"], [100, 0]),
+)
 def test_ticks_of_landing_tables(
     spark: SparkSession, tmp_path: Path, values: str, kind: str, small: int
 ) -> None:

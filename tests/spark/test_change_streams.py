@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hydro_core.compile import optimized
+from hydro_core.compile import Compiled, optimized
 from hydro_core.plan.planner import plan
+from tests.spark.coverage import covering_programs
 from tests.spark.engines import cuts, on_reference, on_spark, program
+from tests.support.selection import mostly_slow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -165,43 +167,41 @@ def batches(seed: int, sizes: Sequence[int] = SIZES) -> list[dict[str, list[Any]
     return [{"a": rows(n, "v"), "b": rows(m, "w")} for n, m in zip(sizes, sizes[::-1], strict=True)]
 
 
-def check(name: str, seed: int, ranges: list[tuple[int, ...]], spark: SparkSession) -> None:
-    text, given = PROGRAMS[name], batches(seed)
-    names = {"a", "b"} if text.startswith(BOTH) else {"a"}
-    given = [{n: items for n, items in tick.items() if n in names} for tick in given]
-    compiled = program(text, {n: schema for n, schema in SCHEMAS.items() if n in names}, given)
+def _given(name: str, seed: int) -> list[dict[str, list[Any]]]:
+    names = {"a", "b"} if PROGRAMS[name].startswith(BOTH) else {"a"}
+    return [{n: items for n, items in tick.items() if n in names} for tick in batches(seed)]
+
+
+def _compiled(name: str, seed: int) -> Compiled:
+    given = _given(name, seed)
+    return program(PROGRAMS[name], {n: SCHEMAS[n] for n in given[0]}, given)
+
+
+def check(
+    name: str,
+    seed: int,
+    ranges: list[tuple[int, ...]],
+    spark: SparkSession,
+    engines: Sequence[str] = ("plan", "written"),
+) -> None:
+    given, compiled = _given(name, seed), _compiled(name, seed)
     wanted, found = on_reference(compiled, given), optimized(compiled)
     made = plan(found.typed)
     told = {e.node for n in made.graph if n.cls.reads_changes for e in n.inputs}
     assert told & made.in_changes, "changes are read where they are told"
     for lengths in ranges:
-        for which in (found, compiled):
-            assert repr(on_spark(which, given, lengths, spark)) == repr(wanted), (seed, lengths)
+        for which in engines:
+            ran = {"plan": found, "written": compiled}[which]
+            assert repr(on_spark(ran, given, lengths, spark)) == repr(wanted), (seed, lengths)
 
 
-_PAIRS = {f"{how} join with a changing side: {made}" for how in HOWS for made in CHANGING} | {
-    f"of changing rows by key: {of}, {made}" for of in CHANGING for made in OF_CHANGING
-}
-# Each join and each changing side, and each result of them, stands in a pair at least.
-_SHOWN = {
-    *(f"{how} join with a changing side: {made}" for how, made in (
-        ("inner", "latest"), ("inner", "difference"), ("left", "count"), ("left", "median"),
-        ("outer", "window"), ("outer", "difference"), ("semi", "latest"), ("semi", "window"),
-        ("anti", "count"), ("anti", "median"), ("right", "latest"),
-    )),
-    *(f"of changing rows by key: {of}, {made}" for of, made in (
-        ("latest", "values"), ("window", "least"), ("difference", "latest"), ("window", "fold"),
-        ("difference", "values"),
-    )),
-}  # fmt: skip
+def _programs() -> dict[str, Compiled]:
+    return {name: optimized(_compiled(name, 1)) for name in PROGRAMS}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=pytest.mark.slow if n in _PAIRS - _SHOWN else ()) for n in PROGRAMS],
-)
+@pytest.mark.parametrize("name", mostly_slow(PROGRAMS, covering_programs(_programs())))
 def test_ranges_that_follow_each_other_give_the_same(name: str, spark: SparkSession) -> None:
-    check(name, 1, [(2, 3, 1)], spark)
+    check(name, 1, [(2, 3, 1)], spark, ("plan",))
 
 
 def test_in_a_loop_values_are_read(spark: SparkSession) -> None:

@@ -23,6 +23,7 @@ from hydro_core.spark.lower.keyed import Merging
 from hydro_core.spark.session.session import few_rows_session
 from hydro_core.types.ddl import parse_ddl
 from tests.support.refused import Refused
+from tests.support.selection import alternately_slow, mostly_slow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,8 +44,10 @@ TICKS = [
 ]
 
 
-@pytest.mark.parametrize("as_range", [False, True])
-@pytest.mark.parametrize("engine", ["reference", "spark"])
+@pytest.mark.parametrize(
+    ("engine", "as_range"),
+    alternately_slow(["reference", "spark"], [False, True]),
+)
 def test_a_batch_beyond_64_bits_whose_total_has_them(
     spark: SparkSession, engine: str, as_range: bool
 ) -> None:
@@ -89,8 +92,7 @@ rows -> aggregate(mean=avg("v")) -> now
 DIGITS = ["1.123456789012345678901234567890", "-2.000000000000000000000000000001", "3.5"]
 
 
-@pytest.mark.parametrize("as_range", [False, True], ids=["ticks", "range"])
-@pytest.mark.parametrize("optimized", [False, True], ids=["written", "optimized"])
+@pytest.mark.parametrize(("optimized", "as_range"), alternately_slow([False, True], [False, True]))
 def test_decimals_keep_their_digits(spark: SparkSession, optimized: bool, as_range: bool) -> None:
     graph = parse(DECIMALS)
     ticks = [{"rows": [{"k": "a", "v": v}, {"k": "b", "v": v}]} for v in DIGITS]
@@ -119,8 +121,10 @@ def test_a_decimal_sum_may_pass_through_more_digits_than_it_has(spark: SparkSess
     assert found[0]["out"] == [{"total": most}]
 
 
-@pytest.mark.parametrize("sign", ["", "-"], ids=["positive", "negative"])
-@pytest.mark.parametrize("of", ["long", "decimal(10,2)", "decimal(28,9)", "decimal(38,12)"])
+@pytest.mark.parametrize(
+    ("of", "sign"),
+    alternately_slow(["long", "decimal(10,2)", "decimal(28,9)", "decimal(38,12)"], ["", "-"]),
+)
 def test_several_copies_come_and_go(spark: SparkSession, of: str, sign: str) -> None:
     """As exact as one by one, whatever room the type leaves for a product or its other sign."""
     longest = f"{'1' * 25}.{'9' * 11}7"
@@ -145,7 +149,7 @@ def a_node() -> Node:
     return next(node for node in parse(PROGRAM) if node.op.name == "aggregate")
 
 
-@pytest.mark.parametrize("of", ["15,2", "19,0", "19,10", "19,19", "14,14", "7,3"])
+@pytest.mark.parametrize("of", mostly_slow(["15,2", "19,10", "14,14", "19,0", "19,19", "7,3"]))
 def test_means_of_decimals_go_on_and_are_rounded_once(of: str, spark: SparkSession) -> None:
     precision, scale = map(int, of.split(","))
     schema = f"k string, v decimal({precision},{scale})"

@@ -127,7 +127,8 @@ VALUES: dict[str, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize("of", ["double", pytest.param("string", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("of", VALUES)
 def test_ranges_and_nasty_values_are_what_the_definitions_say(of: str, spark: SparkSession) -> None:
     values, rng = VALUES[of], Random(of)
 

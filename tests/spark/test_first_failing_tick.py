@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 from hydro_core.compile import Compiled, best_plan, compile_text, planned
 from hydro_core.errors import DataError
 from hydro_core.running import read_ticks
-from hydro_core.settings import Settings
 from hydro_core.spark.pipeline.pipeline import Pipeline
+from tests.support.selection import alternately_slow
 from tests.support.stored import FEW, MANY, batch
 
 pytestmark = pytest.mark.spark
@@ -48,18 +48,12 @@ def compiled(name: str) -> Compiled:
 
 
 @pytest.mark.parametrize(
-    ("optimize", "settings"),
-    [
-        pytest.param(True, MANY, id="optimized-many"),
-        pytest.param(False, FEW, id="written-few"),
-        pytest.param(True, FEW, id="optimized-few", marks=pytest.mark.slow),
-        pytest.param(False, MANY, id="written-many", marks=pytest.mark.slow),
-    ],
+    ("name", "optimize", "rows"), alternately_slow(PROGRAMS, [True, False], ["many", "few"])
 )
-@pytest.mark.parametrize("name", PROGRAMS)
 def test_the_first_is_told(
-    name: str, optimize: bool, settings: Settings, tmp_path: Path, spark: SparkSession
+    name: str, optimize: bool, rows: str, tmp_path: Path, spark: SparkSession
 ) -> None:
+    settings = FEW if rows == "few" else MANY
     program = compiled(name)
     plan = planned(program, best_plan(program) if optimize else None)
     items = {n: stream.item for n, stream in program.typed.inputs.items()}

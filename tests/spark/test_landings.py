@@ -29,6 +29,7 @@ from hydro_core.ticks.every import Every
 from hydro_core.ticks.tick_range import moment_of
 from hydro_core.types.ddl import parse_ddl
 from tests.support.refused import Refused
+from tests.support.selection import alternately_slow
 
 pytestmark = pytest.mark.spark
 
@@ -151,8 +152,10 @@ def test_the_rows_are_those_of_run(
     assert [len(tick) for tick in found] == [2, 0, 2]
 
 
-@pytest.mark.parametrize("where", ["here", "workers"])
-@pytest.mark.parametrize("write", [_delta, _parquet, _json])
+@pytest.mark.parametrize(
+    ("write", "where"),
+    alternately_slow([_delta, _parquet, _json], ["here", "workers"]),
+)
 def test_text_is_no_number_however_many_rows_there_are(
     spark: SparkSession,
     tmp_path: Path,
@@ -294,8 +297,10 @@ def test_a_delta_table_within_a_folder_is_not_read_as_files(
             read()
 
 
-@pytest.mark.parametrize("write", [_delta, _parquet, _hive, _csv, _json])
-@pytest.mark.parametrize("where", ["here", "workers"])
+@pytest.mark.parametrize(
+    ("where", "write"),
+    alternately_slow(["here", "workers"], [_delta, _parquet, _hive, _csv, _json]),
+)
 def test_dates_are_those_of_the_zone(
     spark: SparkSession,
     tmp_path: Path,
@@ -342,8 +347,10 @@ def test_a_null_that_may_not_be_is_refused(
         inputs.read(0, 2)
 
 
-@pytest.mark.parametrize("small", [100, 0], ids=["arrow", "spark"])
-@pytest.mark.parametrize("kind", ["parquet", "json"])
+@pytest.mark.parametrize(
+    ("kind", "small"),
+    alternately_slow(["parquet", "json"], [100, 0]),
+)
 def test_times_that_clocks_skip_or_show_twice_are_of_one_tick(
     spark: SparkSession, tmp_path: Path, small: int, kind: str
 ) -> None:

@@ -20,6 +20,7 @@ from hydro_core.plan.planner import plan as planned
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.types.values import RowItem
 from tests.spark.pipelines import SETTINGS
+from tests.support.selection import alternately_slow
 
 pytestmark = pytest.mark.spark
 
@@ -77,8 +78,10 @@ OUR_WORDS = (
 """Names of columns that tables and frames of ours have, too."""
 
 
-@pytest.mark.parametrize("bound", [0, 100], ids=["files", "arrow"])
-@pytest.mark.parametrize("others", [(), ("copies",)], ids=["changes", "copies"])
+@pytest.mark.parametrize(
+    ("others", "bound"),
+    alternately_slow([(), ("copies",)], [0, 100]),
+)
 def test_columns_may_be_called_as_ours_are(
     tmp_path: Path, others: tuple[str, ...], bound: int
 ) -> None:
@@ -113,8 +116,10 @@ def test_both_engines_give_every_output() -> None:
 PROGRAM = 'rows = source("v long")\nrows -> sink("[x]*")\nrows -> persist() -> sink("out_")\n'
 
 
-@pytest.mark.parametrize("engine", ["reference", "spark"])
-@pytest.mark.parametrize("folder", ["in[1]", "in*", "in{1,2}", "in?"])
+@pytest.mark.parametrize(
+    ("folder", "engine"),
+    alternately_slow(["in[1]", "in*", "in{1,2}", "in?"], ["reference", "spark"]),
+)
 def test_paths_with_the_signs_of_patterns(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], engine: str, folder: str
 ) -> None:

@@ -18,6 +18,7 @@ from hydro_core.engines import Options
 from hydro_core.running import run_items
 from hydro_core.ticks.tick import Outputs
 from tests.laws.operator_pairs import Part, all_pairs, made, program_of, ticks_of
+from tests.support.selection import mostly_slow
 from tests.support.stored import FEW, MANY, Mode, storable, stored_outputs
 from tests.support.stored import Part as Range
 
@@ -51,7 +52,7 @@ TOLD: Sequence[tuple[Part, ...]] = (
 """The first shares a table that two windows leave at different times."""
 
 
-@pytest.mark.parametrize("number", range(len(TOLD)))
+@pytest.mark.parametrize("number", mostly_slow(range(len(TOLD)), 1))
 def test_some(number: int, spark: SparkSession, tmp_path: Path) -> None:
     assert problem(TOLD[number], MODES[number % 2], tmp_path, spark) is None
 

@@ -15,6 +15,7 @@ from hydro_core.settings import Settings
 from hydro_core.types.values import canonical
 from hydro_core.validation.random_ticks import random_ticks
 from tests.support.flows import typed_program
+from tests.support.selection import alternately_slow, mostly_slow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -106,13 +107,12 @@ def _run(compiled: Compiled, seed: int) -> tuple[Any, list[Any]]:
     raise AssertionError("the program fails on all random ticks: nothing would be compared")
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("as_range", [False, True], ids=["ticks", "range"])
+@pytest.mark.parametrize(("name", "as_range"), alternately_slow(CASES, [False, True]))
 def test_a_plan_on_spark_is_the_program(name: str, as_range: bool, spark: SparkSession) -> None:
     _check(CASES[name], 5, spark, as_range=as_range)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", mostly_slow(range(10)))
 def test_ten_random_plans_on_spark(seed: int, spark: SparkSession) -> None:
     rng = Random(seed)
     text, _ = typed_program(rng, 4)

@@ -10,15 +10,15 @@ import pytest
 from hydro_core.errors import HydroError
 from tests.laws.programs import RandomProgram, random_program
 from tests.spark.engines import Json, cuts, on_reference, on_spark, program
+from tests.support.selection import mostly_slow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SEEDS = [pytest.param(n, marks=() if n < 1050 else pytest.mark.slow) for n in range(1000, 1100)]
 pytestmark = pytest.mark.spark
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", mostly_slow(range(1000, 1100), 10))
 def test_spark_is_the_reference(seed: int, spark: SparkSession) -> None:
     made = random_program(seed)
     ways = list(cuts(len(made.ticks)))

@@ -32,6 +32,7 @@ from hydro_core.validation.simulation.simulate import Case, Ranked, Simulation, 
 from tests.laws.recent_programs import RecentProgram, recent_program
 from tests.spark.pipelines import SETTINGS
 from tests.support.refused import Refused
+from tests.support.selection import mostly_slow
 from tests.support.stored import FEW, stored_outputs
 
 pytestmark = pytest.mark.spark
@@ -40,11 +41,6 @@ START = datetime(2023, 12, 28, tzinfo=UTC)
 DAYS = Calendar(START, "1d")
 CUTS = ((1, 1, 1, 1, 1, 1), (2, 3, 1), (6,), (1, 5), (3, 3), (1, 1, 4))
 SECONDS = 30
-
-
-def _seeds(quick: int, first: int, last: int) -> list[object]:
-    marks = {n: () if n < first + quick else (pytest.mark.slow,) for n in range(first, last)}
-    return [pytest.param(n, marks=of) for n, of in marks.items()]
 
 
 def compiled_of(made: RecentProgram) -> Compiled:
@@ -70,7 +66,7 @@ def check(seed: int, engine: Callable[[Compiled], Callable[[Case], Sequence[Outp
     assert found is None, f"{made.schemas}\n{made.text}\n{found}"
 
 
-@pytest.mark.parametrize("seed", _seeds(8, 0, 300))
+@pytest.mark.parametrize("seed", mostly_slow(range(300), 3))
 def test_in_memory(seed: int, spark: SparkSession) -> None:
     def engine(compiled: Compiled) -> Callable[[Case], Sequence[Outputs]]:
         def run(case: Case) -> Sequence[Outputs]:
@@ -88,13 +84,13 @@ def test_in_memory(seed: int, spark: SparkSession) -> None:
     check(seed, engine)
 
 
-@pytest.mark.parametrize("seed", _seeds(2, 1000, 1040))
+@pytest.mark.parametrize("seed", mostly_slow(range(1000, 1040), 1))
 def test_on_tables(seed: int, spark: SparkSession) -> None:
     check(seed, lambda compiled: on_pipelines(compiled, DAYS.window, SETTINGS))
 
 
 @pytest.mark.parametrize("mode", ["few", pytest.param("many", marks=pytest.mark.slow), "switched"])
-@pytest.mark.parametrize("seed", _seeds(1, 2000, 2020))
+@pytest.mark.parametrize("seed", mostly_slow(range(2000, 2020), 1))
 def test_stored(seed: int, mode: str, spark: SparkSession, tmp_path: Path) -> None:
     """What is committed reads the same when later ticks have taken rows out of the state."""
     made = recent_program(seed)
@@ -129,7 +125,7 @@ def _as_bags(ticks: Sequence[Outputs]) -> list[dict[str, list[str]]]:
     return [{name: sorted(map(repr, items)) for name, items in tick.items()} for tick in ticks]
 
 
-@pytest.mark.parametrize("seed", _seeds(3, 3000, 3030))
+@pytest.mark.parametrize("seed", mostly_slow(range(3000, 3030), 3))
 def test_in_shards(seed: int) -> None:
     made = recent_program(seed)
     compiled = compiled_of(made)

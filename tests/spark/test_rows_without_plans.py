@@ -16,6 +16,7 @@ from hydro_core.running import read_ticks
 from hydro_core.settings import Settings
 from hydro_core.spark.frames.materialize import checkpointed, held
 from hydro_core.spark.session.session import few_rows_session
+from tests.support.selection import alternately_slow
 from tests.support.stored import FEW, MANY, Part, stored_outputs
 
 pytestmark = pytest.mark.spark
@@ -58,9 +59,9 @@ def test_spark_looks_for_columns_that_are_gone(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize(
-    "keep", [held, lambda frame: checkpointed(frame)[0]], ids=["held", "checkpointed"]
+    ("few", "keep"),
+    alternately_slow([False, True], [held, lambda frame: checkpointed(frame)[0]]),
 )
-@pytest.mark.parametrize("few", [False, True])
 def test_ours_do_not(
     keep: Callable[[DataFrame], DataFrame], few: bool, spark: SparkSession
 ) -> None:

@@ -10,6 +10,7 @@ from hydro_core.engines import Options
 from hydro_core.errors import HydroError
 from hydro_core.lang.resolve import parse
 from hydro_core.running import run_json
+from tests.support.selection import alternately_slow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,17 +31,7 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("form", "as_range"),
-    [
-        # Item by item a range runs what a tick runs: the column stands for these.
-        pytest.param(
-            form, as_range, marks=[pytest.mark.slow] * (as_range and form in ("udf", "predicate"))
-        )
-        for form in FORMS
-        for as_range in (False, True)
-    ],
-)
+@pytest.mark.parametrize(("form", "as_range"), alternately_slow(FORMS, [False, True]))
 def test_a_failing_function(spark: SparkSession, form: str, as_range: bool) -> None:
     graph = parse(f"{SOURCE}rows\n  -> {FORMS[form]} -> out", file="shop.hydro")
     told = []
@@ -124,16 +115,9 @@ LARGE = {"decimal(38,2)": ("1.00", "9" * 36 + ".99"), "long": (0, 2**62)}
 
 
 @pytest.mark.parametrize(
-    "as_range",
-    [pytest.param(False, id="ticks"), pytest.param(True, id="range", marks=pytest.mark.slow)],
+    ("form", "optimized", "history", "by", "as_range"),
+    alternately_slow(SUMS, [False, True], ["persist() -> ", ""], ["by='k', ", ""], [False, True]),
 )
-@pytest.mark.parametrize("optimized", [False, True], ids=["written", "optimized"])
-@pytest.mark.parametrize("form", SUMS)
-@pytest.mark.parametrize(
-    "by",
-    [pytest.param("by='k', ", id="keys"), pytest.param("", id="whole", marks=pytest.mark.slow)],
-)
-@pytest.mark.parametrize("history", ["", "persist() -> "], ids=["tick", "history"])
 def test_a_sum_that_does_not_fit(
     spark: SparkSession, history: str, by: str, form: str, optimized: bool, as_range: bool
 ) -> None:

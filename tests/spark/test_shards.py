@@ -23,10 +23,10 @@ from hydro_core.ticks.tick import TickInput
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import leaves
 from hydro_core.types.values import RowItem, Struct, conform
-from tests.golden.cases import all_cases
 from tests.golden.test_shards import PROGRAMS
 from tests.golden.vectors import vectors
-from tests.spark.coverage import covering
+from tests.spark.coverage import of_every_operator
+from tests.support.selection import mostly_slow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -94,17 +94,11 @@ def test_a_function_routes_alike_and_may_fail(spark: SparkSession) -> None:
         assert on_spark == list(run_items(shards.of(number), ticks, Options(optimized=False)))
 
 
-CASES = [
-    {"name": c.name, "program": c.program, "schemas": c.schemas, "ticks": c.ticks}
-    for c in all_cases()
-    if c.error is None
-]
-SAMPLE = covering(
-    [v for v in (*vectors("dfir", "fuzz", "ordered"), *CASES) if "error" not in v], optimize=False
-)
+VECTORS = [v for v in vectors("dfir", "fuzz", "ordered") if "error" not in v]
+QUICK = [v["name"] for v in of_every_operator(VECTORS)]
 
 
-@pytest.mark.parametrize("name", [v["name"] for v in SAMPLE])
+@pytest.mark.parametrize("name", mostly_slow([v["name"] for v in VECTORS], QUICK))
 def test_shards_give_what_the_whole_gives(name: str, spark: SparkSession) -> None:
     text, schemas, ticks, calendar = PROGRAMS[name]
     graph = parse(text)

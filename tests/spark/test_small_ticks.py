@@ -24,6 +24,7 @@ from hydro_core.spark.store.delta import write
 from hydro_core.spark.store.delta.write import Pending, WrittenRows
 from hydro_core.types.ddl import parse_ddl
 from tests.spark.pipelines import SETTINGS, Batch, batch, contents, opened
+from tests.support.selection import alternately_slow
 
 pytestmark = pytest.mark.spark
 
@@ -179,8 +180,10 @@ def planned(program: Path, schemas: Mapping[str, str], *, optimize: bool) -> Tic
     return plan(made.typed)
 
 
-@pytest.mark.parametrize("optimize", [True, False], ids=["optimized", "written"])
-@pytest.mark.parametrize("flow", ["flights", "chat"])
+@pytest.mark.parametrize(
+    ("flow", "optimize"),
+    alternately_slow(["flights", "chat"], [True, False]),
+)
 def test_a_warm_tick_is_one_job_without_a_shuffle(
     flow: str, optimize: bool, tmp_path: Path, spark: SparkSession
 ) -> None:

@@ -30,6 +30,7 @@ from tests.spark.pipelines import (
     opened,
 )
 from tests.support.refused import Refused
+from tests.support.selection import alternately_slow
 
 pytestmark = pytest.mark.spark
 
@@ -129,8 +130,10 @@ def test_large_results_go_through_files_and_are_the_same(
 STEPS = ("state/", "outputs/notify", "compacted", "ledger")
 
 
-@pytest.mark.parametrize("at", [0, 2], ids=["first tick", "later tick"])
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize(
+    ("step", "at"),
+    alternately_slow(STEPS, [0, 2]),
+)
 def test_after_a_crash_the_next_run_goes_on(
     tmp_path: Path, committed: Path, uninterrupted: dict[str, list[str]], step: str, at: int
 ) -> None:
@@ -159,6 +162,7 @@ import os, signal, sys
 from pathlib import Path
 from hydro_core.types.ddl import parse_ddl
 from tests.spark.pipelines import batch, opened
+from tests.support.selection import alternately_slow
 pipeline = opened(Path(sys.argv[1]))
 def step(name):
     if name == sys.argv[2]:

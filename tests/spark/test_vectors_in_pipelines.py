@@ -20,7 +20,7 @@ from hydro_core.errors import HydroError
 from hydro_core.running import read_ticks
 from hydro_core.types.json import to_json
 from tests.golden.vectors import Vector, calendar_of, key, vectors
-from tests.spark.coverage import compiled, cover, errors_of
+from tests.spark.coverage import compiled, errors_of, of_every_operator
 from tests.support.stored import MODES, as_named, storable, stored_outputs
 from tests.support.widened import narrow, widened, wider
 
@@ -78,19 +78,6 @@ def as_json(typed: Typed, tick: Any) -> dict[str, list[Any]]:
     }
 
 
-def sampled() -> list[Vector]:
-    """Few vectors with all operators and classes, as written, that any of them has."""
-    features = {}
-    named = {v["name"]: v for v in VECTORS if v.get("ticks")}
-    for name in sorted(named, key=_digest):
-        program = program_of(named[name])
-        if program is not None:
-            operators = {(node.op.name,) for node in program.graph}
-            classes = {(type(node.cls).__name__, "class") for node in program.graph}
-            features[name] = frozenset(operators | classes)
-    return [named[name] for name in cover(features)]
-
-
 def mode_of(vector: Vector) -> str:
     """One of the modes, for each vector the same."""
     return sorted(MODES)[_digest(vector["name"]) % len(MODES)]
@@ -100,7 +87,7 @@ def _digest(name: str) -> int:
     return int.from_bytes(blake2b(name.encode(), digest_size=4).digest())
 
 
-@pytest.mark.parametrize("vector", sampled() if VECTORS else [], ids=lambda v: v["name"])
+@pytest.mark.parametrize("vector", of_every_operator(VECTORS, _digest), ids=lambda v: v["name"])
 def test_every_operator(vector: Vector, tmp_path: Path, spark: SparkSession) -> None:
     mode = mode_of(vector)
     program = program_of(vector)

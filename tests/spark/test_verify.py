@@ -24,6 +24,7 @@ from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.ledger.ledger import LEDGER, Ledger
 from hydro_core.types.ddl import parse_ddl
 from tests.spark.pipelines import SETTINGS, Crash, batch, contents, crash_at, opened
+from tests.support.selection import alternately_slow
 
 pytestmark = pytest.mark.spark
 
@@ -193,8 +194,7 @@ BREAKS: tuple[Callable[[Path], str], ...] = (
 )
 
 
-@pytest.mark.parametrize("table", ["output", "state"])
-@pytest.mark.parametrize("breaks", BREAKS)
+@pytest.mark.parametrize(("breaks", "table"), alternately_slow(BREAKS, ["output", "state"]))
 def test_what_is_missing_or_changed_is_named(
     committed: Path, breaks: Callable[[Path], str], table: str
 ) -> None:

@@ -20,6 +20,7 @@ from hydro_core.spark.frames import relation
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from tests.spark.engines import assert_same, program
 from tests.spark.pipelines import SETTINGS
+from tests.support.selection import alternately_slow
 
 pytestmark = pytest.mark.spark
 
@@ -53,9 +54,10 @@ def stored(directory: Path, text: str, spark: SparkSession, few: int, *, written
     return Pipeline(directory, plan, SETTINGS.with_(few_rows=few, small_write_rows=few), spark)
 
 
-@pytest.mark.parametrize("written", [True, False], ids=["written", "optimized"])
-@pytest.mark.parametrize("few", [100_000, 0], ids=["few rows", "many rows"])
-@pytest.mark.parametrize("aggregate", AGGREGATES[:1] + AGGREGATES[3:])
+@pytest.mark.parametrize(
+    ("aggregate", "few", "written"),
+    alternately_slow(AGGREGATES[:1] + AGGREGATES[3:], [100_000, 0], [True, False]),
+)
 def test_a_stored_history_beside_what_is_made_of_a_few_of_its_columns(
     aggregate: str, few: int, written: bool, tmp_path: Path, spark: SparkSession
 ) -> None:

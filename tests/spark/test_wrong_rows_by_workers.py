@@ -18,6 +18,7 @@ from hydro_core.ticks.tick_range import TickRange
 from hydro_core.types.arrow import from_arrow
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import WRONG, declared_columns, widened
+from tests.support.selection import alternately_slow
 
 pytestmark = pytest.mark.spark
 
@@ -41,8 +42,10 @@ def json_lines(folder: Path) -> None:
     (folder / "b.jsonl").write_text("neither\n")
 
 
-@pytest.mark.parametrize("kind", [csv, json_lines])
-@pytest.mark.parametrize("ends", [(0, 9), (1, 2)])
+@pytest.mark.parametrize(
+    ("ends", "kind"),
+    alternately_slow([(0, 9), (1, 2)], [csv, json_lines]),
+)
 def test_workers_find_what_this_process_finds(
     tmp_path: Path, spark: SparkSession, kind: object, ends: tuple[int, int]
 ) -> None:

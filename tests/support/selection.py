@@ -16,27 +16,76 @@ import re
 import subprocess
 import time
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import chain, combinations
+from itertools import chain, combinations, product
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
+QUICK = 3
+"""Examples of a property that every run tries; `make test-all` tries all of them."""
 LANE_MARKS = ("spark", "dagster", "wheel", "vectors", "slow")
 ROOT = Path(__file__).parents[2]
 RECORD = ROOT / "tests" / "parts.json"
 ROUND = ROOT / "build" / "parts"
 SECONDS_OF_UNKNOWN = 5.0
+_MARKS = re.compile(r"mark\.(\w+)|\b(?:mostly|alternately)_(slow)\(")
 _OF_MODULE = re.compile(r"^pytestmark = (?:\[.*?\]|.*?)\n(?!    )", re.MULTILINE | re.DOTALL)
 
 
 def file_marks(text: str) -> tuple[frozenset[str], frozenset[str]]:
     """The marks that every test of a file has, and those that any may have."""
     module = _OF_MODULE.search(text)
-    every = frozenset(re.findall(r"mark\.(\w+)", module[0])) if module else frozenset()
-    return every & set(LANE_MARKS), frozenset(re.findall(r"mark\.(\w+)", text)) & set(LANE_MARKS)
+    return _marks(module[0] if module else ""), _marks(text)
+
+
+def _marks(text: str) -> frozenset[str]:
+    return frozenset(first or second for first, second in _MARKS.findall(text)) & set(LANE_MARKS)
+
+
+def mostly_slow(values: Iterable[Any], quick: int | Iterable[Any] = QUICK) -> list[Any]:
+    """Parameters of which some are tried in every run, the others in `make test-all`.
+
+    `quick` are these, or how many of the first.
+    """
+    listed = list(values)
+    chosen = listed[:quick] if isinstance(quick, int) else list(quick)
+    missing = [value for value in chosen if value not in listed]
+    assert not missing, f"no such values: {missing}"
+    return [v if v in chosen else pytest.param(v, marks=pytest.mark.slow) for v in listed]
+
+
+def alternately_slow(*parameters: Iterable[Any]) -> list[Any]:
+    """All combinations, of which every run tries as few as have each value once."""
+    columns = [list(values) for values in parameters]
+    quick = {
+        tuple((n + shift) % len(column) for shift, column in enumerate(columns))
+        for n in range(max(map(len, columns)))
+    }
+    return [
+        pytest.param(
+            *(column[i] for column, i in zip(columns, indices, strict=True)),
+            marks=() if indices in quick else pytest.mark.slow,
+        )
+        for indices in product(*(range(len(column)) for column in columns))
+    ]
+
+
+Name = TypeVar("Name")
+
+
+def cover(features: Mapping[Name, frozenset[Any]]) -> list[Name]:
+    """Names that together have all features: the richest first."""
+    left = frozenset[Any]().union(*features.values())
+    chosen: list[Name] = []
+    while left:
+        gains = {name: len(found & left) for name, found in features.items()}
+        best = max(gains, key=gains.__getitem__)
+        chosen.append(best)
+        left -= features[best]
+    return chosen
 
 
 def can_match(expression: str, text: str) -> bool:

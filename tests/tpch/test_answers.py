@@ -12,20 +12,15 @@ from pyspark.sql import SparkSession
 from benchmarks.judged import Ticks, answer, as_range, differences
 from benchmarks.tpch.judge import Judge
 from benchmarks.tpch.programs import FIRST, NAMES, first_of, program
+from tests.support.selection import mostly_slow
 from tests.tpch.answers import judged, opened, small_ticks, tick_by_tick
 
 pytestmark = pytest.mark.spark
 
 SCALE = 0.01
 TICKS = 4
-SAMPLE = ("q13", "q16", "q22")
-"""What runs in each test run: a padded join, a semi join of dimensions, a changing scalar."""
-
-
-def _some(names: tuple[str, ...]) -> list[object]:
-    return [
-        pytest.param(name, marks=[] if name in SAMPLE else [pytest.mark.slow]) for name in names
-    ]
+BY_TICKS, BY_RANGES = ("q13", "q22"), ("q16",)
+"""What runs in each test run: a padded join, a changing scalar; a semi join of dimensions."""
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +34,7 @@ def judge(ticks: Ticks) -> Iterator[Judge]:
         yield found
 
 
-@pytest.mark.parametrize("name", _some(NAMES))
+@pytest.mark.parametrize("name", mostly_slow(NAMES, BY_TICKS))
 def test_tick_by_tick_the_answers_are_right(
     name: str, ticks: Ticks, judge: Judge, tmp_path: Path, spark: SparkSession
 ) -> None:
@@ -49,7 +44,7 @@ def test_tick_by_tick_the_answers_are_right(
         assert differences(answer(pipeline, tick), wanted[tick]) is None, tick
 
 
-@pytest.mark.parametrize("name", _some(NAMES))
+@pytest.mark.parametrize("name", mostly_slow(NAMES, BY_RANGES))
 def test_in_a_range_the_answers_are_right(
     name: str, ticks: Ticks, judge: Judge, tmp_path: Path, spark: SparkSession
 ) -> None:

@@ -1,5 +1,5 @@
-"""Random programs with results by key over what came before: however ticks are cut, what is stored
-is looked up and its changes are told as the reference says.
+"""Random programs over stored histories: however ticks are cut, Spark gives what the reference
+says, looks up what is stored, and emits the updates of each result.
 """
 
 from __future__ import annotations
@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from random import Random
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -22,8 +23,11 @@ from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.tick import Outputs
 from hydro_core.validation.simulation.pipelines import on_pipelines
 from hydro_core.validation.simulation.simulate import Case, OnSpark, Ranked, Simulation, Subject
-from tests.laws.keyed_histories import KeyedHistory, keyed_history
+from tests.laws.conditions import CONDITIONS, NEAREST
+from tests.laws.keyed_histories import BY_KEY, OVER_TIME, PER_ITEM, KeyedHistory, keyed_history
+from tests.laws.ordered_histories import ordered_history
 from tests.spark.pipelines import SETTINGS
+from tests.support.selection import mostly_slow
 
 pytestmark = pytest.mark.spark
 
@@ -31,28 +35,41 @@ WINDOWS = Calendar(datetime(2024, 1, 1, tzinfo=UTC), "1d").window
 SECONDS = 60
 """How long a case that differs is made smaller."""
 CUTS = ((1, 1, 1, 1, 1), (2, 3), (1, 3, 1), (2, 1, 2), (1, 1, 3), (3, 1, 1), (5,))
-QUICK = 5
 
 
-def seeds(quick: int, first: int, last: int) -> list[object]:
-    marks = {n: () if n < first + quick else (pytest.mark.slow,) for n in range(first, last)}
-    return [pytest.param(n, marks=of) for n, of in marks.items()]
+def joined_history(seed: int) -> KeyedHistory:
+    """Joins of histories, windows and results by a condition, or in time."""
+    two = NEAREST if seed % 2 else CONDITIONS
+    return keyed_history(seed, kinds=(OVER_TIME, BY_KEY, BY_KEY, PER_ITEM, two, two))
 
 
-@pytest.mark.parametrize("seed", seeds(QUICK, 0, 200))
-def test_in_memory(seed: int, spark: SparkSession) -> None:
-    check(keyed_history(seed), seed, lambda compiled: in_memory(optimized(compiled), spark))
+FAMILIES: dict[str, Callable[[int], Any]] = {
+    "results by key": keyed_history,
+    "rows of keys in order": ordered_history,
+    "joins by a condition": joined_history,
+}
+families = pytest.mark.parametrize("family", FAMILIES)
+
+
+@families
+@pytest.mark.parametrize("seed", mostly_slow(range(220)))
+def test_in_memory(family: str, seed: int, spark: SparkSession) -> None:
+    made = FAMILIES[family](seed)
+    check(made, seed, lambda compiled: in_memory(optimized(compiled), spark))
 
 
 @pytest.mark.slow
+@families
 @pytest.mark.parametrize("seed", range(1000, 1050))
-def test_as_written(seed: int, spark: SparkSession) -> None:
-    check(keyed_history(seed), seed, lambda compiled: in_memory(compiled, spark))
+def test_as_written(family: str, seed: int, spark: SparkSession) -> None:
+    check(FAMILIES[family](seed), seed, lambda compiled: in_memory(compiled, spark))
 
 
-@pytest.mark.parametrize("seed", seeds(1, 2000, 2030))
-def test_on_tables(seed: int, spark: SparkSession) -> None:
-    check(keyed_history(seed), seed, lambda compiled: on_pipelines(compiled, WINDOWS, SETTINGS))
+@families
+@pytest.mark.parametrize("seed", mostly_slow(range(2000, 2030), 1))
+def test_on_tables(family: str, seed: int, spark: SparkSession) -> None:
+    made = FAMILIES[family](seed)
+    check(made, seed, lambda compiled: on_pipelines(compiled, WINDOWS, SETTINGS))
 
 
 def in_memory(compiled: Compiled, spark: SparkSession) -> OnSpark:
@@ -70,7 +87,7 @@ def in_memory(compiled: Compiled, spark: SparkSession) -> OnSpark:
     return run
 
 
-def check(made: KeyedHistory, seed: int, engine: Callable[[Compiled], OnSpark]) -> None:
+def check(made: Any, seed: int, engine: Callable[[Compiled], OnSpark]) -> None:
     graph = parse(made.text)
     compiled = compile_graph(graph, given_types(graph, made.schemas, made.ticks))
     case = cut(made, compiled, seed)
@@ -78,7 +95,7 @@ def check(made: KeyedHistory, seed: int, engine: Callable[[Compiled], OnSpark]) 
     assert found is None, f"{made.schemas}\n{made.text}\n{found}"
 
 
-def cut(made: KeyedHistory, compiled: Compiled, seed: int) -> Case:
+def cut(made: Any, compiled: Compiled, seed: int) -> Case:
     """The ticks in ranges, and another order of their rows."""
     rng = Random(seed)
     ticks = tuple(
