@@ -12,7 +12,9 @@ from hydro_core.catalog.forms import Form
 from hydro_core.catalog.spec import State
 from hydro_core.compile import Compiled, optimized
 from hydro_core.plan.planner import plan
+from tests.spark.coverage import covering_programs
 from tests.spark.engines import assert_same, cuts, on_reference, on_spark, program
+from tests.support.selection import mostly_slow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -142,7 +144,10 @@ def check(name: str, seed: int, ranges: list[tuple[int, ...]], spark: SparkSessi
         assert repr(on_spark(found, given, lengths, spark)) == repr(wanted), (seed, lengths)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+COVERING = covering_programs({n: running(text, batches(1)) for n, text in PROGRAMS.items()})
+
+
+@pytest.mark.parametrize("name", mostly_slow(PROGRAMS, COVERING))
 def test_ranges_that_follow_each_other_give_the_same(name: str, spark: SparkSession) -> None:
     check(name, 1, [(2, 4, 1, 1) if "window" in name else (2, 1, 2)], spark)
 

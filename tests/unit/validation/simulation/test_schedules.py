@@ -26,13 +26,14 @@ from tests.support.refused import Refused
 EXAMPLES = Path(__file__).parents[4] / "examples" / "rules"
 PROTOCOLS = ("paxos", "two_phase_commit", "multi_paxos")
 FOURTH = ('acceptor("a3").', 'acceptor("a3"). acceptor("a4").')
+ONE = ("quorum(2)", "quorum(1)")
 ANY_BALLOT = {
     "paxos": ("accept(a, b, v), promised(a, b).", "accept(a, b, v)."),
     "multi_paxos": ("accept(a, b, place, c), promised(a, b).", "accept(a, b, place, c)."),
 }
 BROKEN = [
-    pytest.param("paxos", FOURTH, id="half of four is no quorum"),
-    pytest.param("paxos", ("quorum(2)", "quorum(1)"), id="one is no quorum"),
+    pytest.param("paxos", FOURTH, id="half of four is no quorum", marks=pytest.mark.slow),
+    pytest.param("paxos", ONE, id="one is no quorum"),
     pytest.param("paxos", ANY_BALLOT["paxos"], id="what was promised must be kept"),
     pytest.param(
         "paxos",
@@ -137,7 +138,7 @@ def test_a_protocol_comes_to_its_end(name: str) -> None:
 def test_the_same_seed_tells_the_same_story_in_every_process() -> None:
     program = (
         "from tests.unit.validation.simulation.test_schedules import *\n"
-        "rules = ScheduledRules(read_rules(text_of('paxos').replace(*FOURTH)))\n"
+        "rules = ScheduledRules(read_rules(text_of('paxos').replace(*ONE)))\n"
         "done = ScheduleSearch(rules, (), Limits()).run(2_000, 3)\n"
         "story = smallest(rules, (), done.found, Limits())\n"
         "print(done.number, [shown(rules, facts) for facts in story.arrived])\n"
