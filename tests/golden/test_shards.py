@@ -18,6 +18,8 @@ from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.tick import TickInput
 from tests.golden.cases import all_cases
 from tests.golden.vectors import calendar_of, vectors
+from tests.spark.coverage import of_every_operator
+from tests.support.selection import mostly_slow
 
 AS_WRITTEN = Options(optimized=False)
 Program = tuple[str, dict[str, str], list[Any], Calendar | None]
@@ -56,7 +58,13 @@ def cut(name: str, shards: int) -> Sharded | None:
         return None
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+QUICK = [
+    *(case.name for case in all_cases()),
+    *(v["name"] for v in of_every_operator(vectors("dfir", "fuzz", "ordered"))),
+]
+
+
+@pytest.mark.parametrize("name", mostly_slow(PROGRAMS, QUICK))
 def test_shards_give_what_the_whole_gives(name: str) -> None:
     for shards in (2, 3):
         program = cut(name, shards)

@@ -15,6 +15,7 @@ from hydro_core.functions.forms import known_by
 from hydro_core.functions.read import read_function
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.values import RowItem
+from tests.support.selection import mostly_slow
 
 ROW = parse_ddl("n long, m long, f double, s string, p boolean, d date, xs array<double>")
 VALUES: dict[str, list[Any]] = {
@@ -127,7 +128,7 @@ def value_of(text: str, row: RowItem) -> object:
 
 
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", mostly_slow(range(2), 1))
 def test_what_has_one_form_does_the_same(seed: int) -> None:
     random = Random(f"boolean {seed}")
     leaves = [*LEAVES, *CALLS]
@@ -147,7 +148,7 @@ def test_what_has_one_form_does_the_same(seed: int) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", mostly_slow(range(2), 1))
 def test_other_words_have_the_same_form(seed: int) -> None:
     random = Random(f"other words {seed}")
     changed = 0

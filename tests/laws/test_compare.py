@@ -19,6 +19,7 @@ from hydro_core.reference.interpreter import run_ticks
 from hydro_core.ticks.tick import TickInput
 from hydro_core.validation.random_ticks import random_ticks, validate
 from tests.support.flows import program
+from tests.support.selection import mostly_slow
 
 RUNS = 3
 IN_PLACE = (("persist", "old"), ("delta", "unique"), ("old", "prev"), ("prev", "identity"))
@@ -126,9 +127,7 @@ def check_edits(seed: int) -> tuple[int, int]:
     return said, compared
 
 
-@pytest.mark.parametrize(
-    "block", [0, 1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3, 4))]
-)
+@pytest.mark.parametrize("block", mostly_slow(range(5), 1))
 def test_what_is_said_to_be_the_same_is_the_same(block: int) -> None:
     found = [check_edits(seed) for seed in range(20 * block, 20 * block + 20)]
     assert sum(compared for _, compared in found) > 25

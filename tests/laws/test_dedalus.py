@@ -17,6 +17,7 @@ from hydro_core.lang.rules.translate import graph_of_rules, read_rules
 from hydro_core.running import run_json
 from tests.laws.dedalus_programs import RuleCase, rule_case
 from tests.support.rules_by_definition import RulesByDefinition
+from tests.support.selection import mostly_slow
 
 Outputs = list[dict[str, list[Any]]]
 CASES = 50
@@ -74,9 +75,7 @@ def test_operators_give_what_rules_say() -> None:
     assert gave > 4 * len(found)
 
 
-@pytest.mark.parametrize(
-    "number", [pytest.param(n, marks=() if n in (0, 7) else pytest.mark.slow) for n in range(8)]
-)
+@pytest.mark.parametrize("number", mostly_slow(range(8), (0, 7)))
 def test_optimized_rules_give_the_same(number: int) -> None:
     """The first and the last have cycles, negations, aggregates, and are planned in a second; each
     of the others takes half a minute.

@@ -30,6 +30,7 @@ from tests.support.changes import CHANGES
 from tests.support.deployments import output_states, records
 from tests.support.edits import TURNED, WORDS, Edit
 from tests.support.row_programs import MADE, Program, Step, random_program
+from tests.support.selection import mostly_slow
 
 RUNS = 5
 EDITS = {**WORDS, **CHANGES}
@@ -138,9 +139,7 @@ def test_rows_of_text_alone_are_read_by_every_operator(op: str) -> None:
             compile_text(str(Program((texts, step), {"out": "s"})))
 
 
-@pytest.mark.parametrize(
-    "number", [0, 1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3, 4))]
-)
+@pytest.mark.parametrize("number", mostly_slow(range(5), 1))
 def test_what_is_kept_is_the_same(
     number: int, record_property: Callable[[str, object], None]
 ) -> None:
@@ -168,7 +167,7 @@ def check_turned(seed: int) -> int:
     return len(changes) if used and told else 0
 
 
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", mostly_slow(range(3), 1))
 def test_what_is_named_in_another_order_is_the_same(number: int) -> None:
     assert sum(check_turned(seed) for seed in range(12 * number, 12 * number + 12)) > 12
 

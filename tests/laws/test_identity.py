@@ -8,6 +8,7 @@ import pytest
 
 from hydro_core.compile import compile_text, optimized
 from hydro_core.validation.random_ticks import validate_randomly
+from tests.support.selection import mostly_slow
 
 SOURCES = """
 a = source("k long, v long, w long")
@@ -190,16 +191,10 @@ def _program(random: Random) -> str:
     return "\n".join(lines)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", mostly_slow([*range(6), *range(1000, 1100)]))
 def test_random_programs_in_which_one_text_meets_rows_of_many_shapes(seed: int) -> None:
     random = Random(f"identity {seed}")
     for _ in range(4):
         text = _program(random)
         program = compile_text(text)
         assert validate_randomly(optimized(program), program, 4) is None, text
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100))
-def test_many_random_programs(seed: int) -> None:
-    test_random_programs_in_which_one_text_meets_rows_of_many_shapes(1000 + seed)

@@ -13,12 +13,12 @@ from hydro_core.ticks.calendar import Calendar
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.validation.random_ticks import validate
 from tests.laws.recent_programs import recent_program
+from tests.support.selection import mostly_slow
 
 DAYS = Calendar(datetime(2023, 12, 28, tzinfo=UTC), "1d")
-LATER = [pytest.param(n, marks=pytest.mark.slow) for n in range(20, 400)]
 
 
-@pytest.mark.parametrize("seed", [*range(20), *LATER])
+@pytest.mark.parametrize("seed", mostly_slow(range(400), 6))
 def test_a_plan_gives_what_the_program_gives(seed: int) -> None:
     made = recent_program(seed)
     types = {name: parse_ddl(text) for name, text in made.schemas.items()}

@@ -34,6 +34,7 @@ from hydrotick.runner.runner import TickRunner
 from tests.orchestration.changing import rewrite
 from tests.orchestration.small import land, opened, serve
 from tests.support.refused import Refused
+from tests.support.selection import mostly_slow
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]
 
@@ -241,12 +242,7 @@ class _Killed(BaseException):
     """The process ends here."""
 
 
-def _seeds(quick: int, first: int, last: int) -> list[object]:
-    marks = {n: () if n < first + quick else (pytest.mark.slow,) for n in range(first, last)}
-    return [pytest.param(n, marks=of) for n, of in marks.items()]
-
-
-@pytest.mark.parametrize("seed", _seeds(1, 0, 40))
+@pytest.mark.parametrize("seed", mostly_slow(range(40), 1))
 def test_whatever_is_done(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     story = Story(tmp_path, seed, monkeypatch)
     try:

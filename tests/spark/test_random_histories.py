@@ -52,7 +52,7 @@ families = pytest.mark.parametrize("family", FAMILIES)
 
 
 @families
-@pytest.mark.parametrize("seed", mostly_slow(range(220)))
+@pytest.mark.parametrize("seed", mostly_slow(range(220), 1))
 def test_in_memory(family: str, seed: int, spark: SparkSession) -> None:
     made = FAMILIES[family](seed)
     check(made, seed, lambda compiled: in_memory(optimized(compiled), spark))
