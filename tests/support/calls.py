@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
+from functools import cache
 from itertools import islice, product
 from typing import Any
 
@@ -39,11 +40,14 @@ ON_THE_WAY: tuple[Expr, ...] = (
 """Values that are no items."""
 
 
-def uses() -> Iterator[Op]:
+@cache
+def uses() -> tuple[Op, ...]:
     """An operation for each entry, of operands that it takes; what only readers make, aside."""
     plain = [name for name in OPERATORS if not name.startswith("(")]
+    found: list[Op] = []
     for name in (*plain, "<,<=", *FUNCTIONS, *(f".{method}" for method in sorted(ALL_METHODS))):
-        yield from islice(filter(_is_typed, islice(_candidates(name), MOST_TRIED)), 1)
+        found += islice(filter(_is_typed, islice(_candidates(name), MOST_TRIED)), 1)
+    return tuple(found)
 
 
 def _candidates(name: str) -> Iterator[Op]:

@@ -13,6 +13,7 @@ from hydro_core.optimize.extract import MAX_VISITS
 from hydro_core.optimize.load import load
 from hydro_core.optimize.optimizer import Optimized, optimize, prepare
 from hydro_core.optimize.report import as_text, explanation
+from tests.support.selection import mostly_slow
 
 ROWS = 'a = source("k long, v long"); b = source("k long, w long"); q = b -> persist()\n'
 NUMBERS = 'a = source("long")\n'
@@ -104,6 +105,7 @@ SHAPES: dict[str, Callable[[int], str]] = {
         "changes() -> ",
     ),
 }
+QUICK = ("histories", "mapped and distinct", "joins", "diamonds", "left joins")
 
 
 def _check(found: Optimized) -> None:
@@ -112,7 +114,7 @@ def _check(found: Optimized) -> None:
     assert len(as_text(found)) + len(explanation(found)) <= MAX_TEXT
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", mostly_slow(SHAPES, QUICK))
 def test_fifty_operators_are_optimized_and_explained_in_full(shape: str) -> None:
     found = optimize(compile_text(SHAPES[shape](50)).typed, explain=True)
     _check(found)
@@ -122,7 +124,7 @@ def test_fifty_operators_are_optimized_and_explained_in_full(shape: str) -> None
     assert found.derivations
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", mostly_slow(SHAPES, QUICK))
 def test_what_is_loaded_is_the_program(shape: str) -> None:
     problem, rules = prepare(load(compile_text(SHAPES[shape](300)).typed))
     space = EGraph(problem, rules).space()
