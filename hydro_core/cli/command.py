@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
 
+from hydro_core.cli.output import Result, print_result
 from hydro_core.errors import HydroError
 
 Topic = Literal["A program by itself", "A project", "Ticks", "What is deployed", "Tables"]
@@ -100,7 +101,7 @@ class Command:
     Args:
         name: the word after `hydrotick`.
         does: the sentence that lists it.
-        run: `module:function`, which gets what was asked and gives the exit code.
+        run: `module:function`, a function of the parsed arguments to the `Result`.
         about: the part of the page of commands that it stands in.
         arguments: in the order of the page.
         examples: command lines, without `hydrotick`.
@@ -141,7 +142,7 @@ class Command:
         return parser
 
     def called(self, words: Sequence[str]) -> int:
-        """Runs it on the words after its name; gives the exit code.
+        """Runs it on the words after its name and prints the result; gives the exit code.
 
         Raises:
             HydroError: the program, the data or the project is at fault, or the command cannot be
@@ -151,14 +152,17 @@ class Command:
         parser = self.parser()
         asked = parser.parse_args(list(words))
         try:
-            return self._loaded()(asked)
+            result = self._loaded()(asked)
+            if isinstance(result, int):
+                return result
+            return print_result(result, getattr(asked, "format", "text") or "text")
         except MisuseError as misuse:
             parser.error(str(misuse))
 
-    def _loaded(self) -> Callable[[Asked], int]:
+    def _loaded(self) -> Callable[[Asked], Result | int]:
         module, _, function = self.run.partition(":")
         try:
-            found: Callable[[Asked], int] = getattr(import_module(module), function)
+            found: Callable[[Asked], Result | int] = getattr(import_module(module), function)
         except (ImportError, AttributeError) as problem:
             cure = "install the package that brings it again: what is installed is older or newer"
             message = f"the command `{self.name}` cannot be loaded: {problem}"

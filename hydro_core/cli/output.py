@@ -1,17 +1,19 @@
-"""The only printer: everything that a command says goes through here."""
+"""The only printer: a command returns one record, which is printed here as text or as JSON."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO, cast
 
 from hydro_core.errors import Diagnostic, HydroError, visible
 from hydro_core.types.json import json_text
+from hydro_core.types.records import as_record
 
 _PIECE = 1_000
 """So many lines are written at once, where there may be any number."""
@@ -19,14 +21,59 @@ UNREAD = 128 + signal.SIGPIPE
 """What a shell says of a program whose reader has left."""
 
 
-def print_text(text: str) -> None:
-    """Prints a result for people."""
-    write(f"{text}\n")
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Result of a command: one record, its text, and the exit code.
+
+    Args:
+        record: JSON's own values, a frozen dataclass, or a value with `as_json()`. An iterator as
+            the last member of a mapping becomes a list of any length.
+        text: its text or its lines, evaluated only where they are printed; None: people get JSON.
+        code: the exit code.
+        aside: lines for people on standard error, before the text.
+    """
+
+    record: Any = None
+    text: str | Iterable[str] | None = ()
+    code: int = 0
+    aside: Iterable[str] = ()
 
 
-def print_json(value: Any) -> None:
-    """Prints a result for programs, on one line, at once."""
-    write(f"{json_text(value)}\n")
+def print_result(result: Result, style: str) -> int:
+    """Prints a result in a style, `json` or for people; gives the exit code."""
+    if result.text is None or (style == "json" and result.record is not None):
+        print_json(result.record)
+        return result.code
+    for line in result.aside:
+        print_error(line)
+    text = result.text
+    print_lines(([text.rstrip()] if text.strip() else []) if isinstance(text, str) else text)
+    return result.code
+
+
+def print_json(record: Any) -> None:
+    """Prints a record for programs, on one line, at once."""
+    last = next(reversed(record.values()), None) if isinstance(record, dict) else None
+    if isinstance(last, Iterator):
+        _print_streamed(record)
+    else:
+        write(f"{json_text(_json_value(record))}\n")
+
+
+def _json_value(record: Any) -> Any:
+    if record is None or isinstance(record, dict | list):
+        return record
+    return record.as_json() if hasattr(record, "as_json") else as_record(record)
+
+
+def _print_streamed(record: Mapping[str, Any]) -> None:
+    *_, (name, rows) = record.items()
+    write(f"{json_text({**record, name: []})[:-2]}")
+    between = ""
+    while piece := list(islice(rows, _PIECE)):
+        write(between + ", ".join(map(json_text, piece)))
+        between = ", "
+    write("]}\n")
 
 
 def print_lines(lines: Iterable[str]) -> None:
@@ -34,17 +81,6 @@ def print_lines(lines: Iterable[str]) -> None:
     pieces = iter(lines)
     while piece := list(islice(pieces, _PIECE)):
         write("\n".join(piece) + "\n")
-
-
-def print_json_rows(head: Mapping[str, Any], name: str, rows: Iterable[Any]) -> None:
-    """Prints an object for programs, on one line, whose last member is a list of any length."""
-    pieces = iter(rows)
-    write(f"{json_text({**head, name: []})[:-2]}")
-    between = ""
-    while piece := list(islice(pieces, _PIECE)):
-        write(between + ", ".join(map(json_text, piece)))
-        between = ", "
-    write("]}\n")
 
 
 def print_error(text: str) -> None:
@@ -60,10 +96,15 @@ def print_problem(error: HydroError, style: str) -> None:
         print_error(str(error))
 
 
-def print_warnings(warnings: Sequence[Diagnostic]) -> None:
+def warning_lines(warnings: Iterable[Diagnostic]) -> Iterator[str]:
+    """Lines of warnings for people."""
+    return (f"{warning.render()}\n" for warning in warnings)
+
+
+def print_warnings(warnings: Iterable[Diagnostic]) -> None:
     """Prints warnings for people, on standard error."""
-    for warning in warnings:
-        print_error(warning.render() + "\n")
+    for line in warning_lines(warnings):
+        print_error(line)
 
 
 def write(text: str, stream: TextIO | None = None) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 
 from hydro_core.cli import output
 from hydro_core.cli.command import Asked, MisuseError
-from hydro_core.cli.partition import choice_of, refuse_wrong_on
-from hydro_core.cli.program_arguments import given_params, graph_of, schemas_of
+from hydro_core.cli.output import Result
+from hydro_core.cli.programs import choice_of, given_params, graph_of, refuse_wrong_on, schemas_of
 from hydro_core.compile import Compiled, compile_graph, optimized, planned
 from hydro_core.delivery import GIVEN, NEXT, delivered, load_rules
 from hydro_core.engines import Options, ShardingOptions
@@ -45,7 +45,7 @@ from hydro_core.types.json import parse_json
 from hydro_core.types.values import ValueProblem
 
 
-def command(arguments: Asked) -> int:
+def run(arguments: Asked) -> Result:
     _refuse_misuse(arguments)
     options = Options(
         arguments.engine,
@@ -55,7 +55,8 @@ def command(arguments: Asked) -> int:
         cut=_cut(arguments),
     )
     if arguments.batch:
-        return run_batch(Path(arguments.batch), options)
+        _run_batch(Path(arguments.batch), options)
+        return Result()
     if arguments.input:
         return run_files(arguments, options)
     given = read_ticks_file(Path(arguments.ticks))
@@ -67,8 +68,7 @@ def command(arguments: Asked) -> int:
         graph, schemas, ticks = delivered(load_rules(arguments.file, params), schemas, ticks, seed)
     output.print_warnings(graph.warnings)
     ticks = run_json(graph, schemas, ticks, options, _calendar(given))
-    output.print_json({"ticks": ticks})
-    return 0
+    return Result({"ticks": ticks}, text=None)
 
 
 def _refuse_misuse(arguments: Asked) -> None:
@@ -127,12 +127,11 @@ def read_ticks_file(path: Path) -> Mapping[str, Any]:
     return content
 
 
-def run_batch(path: Path, options: Options) -> int:
+def _run_batch(path: Path, options: Options) -> None:
     """Runs the jobs of a file; each is answered on a line of its own, as soon as it is done."""
     for number, line in enumerate(_read_text(path).split("\n"), 1):
         if line.strip():
             output.print_json(_answer(line, f"{path}, line {number}", path.parent, options))
-    return 0
 
 
 def _answer(line: str, where: str, directory: Path, options: Options) -> Mapping[str, Any]:
@@ -207,7 +206,7 @@ def _parse_json(text: str, where: str) -> Any:
 FileRows = list[dict[str, int]]
 
 
-def run_files(arguments: Asked, options: Options) -> int:
+def run_files(arguments: Asked, options: Options) -> Result:
     every = Every.parse(arguments.every or "1d")
     start = parse_time(arguments.start) if arguments.start else None
     root = project_root(os.environ)
@@ -218,8 +217,8 @@ def run_files(arguments: Asked, options: Options) -> int:
     check_names(graph, (file.name for file in files), "of `--input`")
     given = schemas_of(arguments, graph)
     if options.engine == "spark":
-        _on_spark(graph, files, given, (every, start), arguments, options)
-        return 0
+        rows = _on_spark(graph, files, given, (every, start), arguments, options)
+        return Result({"ticks": rows}, _row_counts(rows, arguments.out))
     declared = {**_declared(graph), **given}
     scans = scans_of(files, declared)
     types = {x.file.name: x.item for x in scans if x.file.name not in declared}
@@ -228,8 +227,7 @@ def run_files(arguments: Asked, options: Options) -> int:
     of = {name: stream.item for name, stream in program.typed.inputs.items()}
     inputs = [read_all(replace(x, item=of[x.file.name])) for x in scans]
     rows = _run(program, cut(inputs, every, start), inputs, options, arguments.out)
-    _report(rows, arguments)
-    return 0
+    return Result({"ticks": rows}, _row_counts(rows, arguments.out))
 
 
 def _on_spark(
@@ -239,7 +237,7 @@ def _on_spark(
     ticks: tuple[Every, datetime | None],
     arguments: Asked,
     options: Options,
-) -> None:
+) -> FileRows:
     """The same on Spark, in ranges of ticks; no row passes through this process."""
     from hydro_core.spark.files import run as spark_files
 
@@ -268,8 +266,7 @@ def _on_spark(
             output.print_error(f"{what} of {work.cut.count}; out: {out or 'nothing'}")
 
         counts = spark_files.run(work, folders, at_once, report)
-    rows = [{name: of.get(t, 0) for name, of in counts.items()} for t in range(work.cut.count)]
-    _report(rows, arguments)
+    return [{name: of.get(t, 0) for name, of in counts.items()} for t in range(work.cut.count)]
 
 
 def _declared(graph: Graph) -> dict[str, ItemType]:
@@ -306,16 +303,11 @@ def _counts(streams: Mapping[str, Any] | Outputs) -> str:
     return ", ".join(f"{name} {len(items):,}" for name, items in streams.items()) or "nothing"
 
 
-def _report(rows: FileRows, arguments: Asked) -> None:
-    if arguments.format == "json":
-        output.print_json({"ticks": rows})
+def _row_counts(rows: FileRows, out: DataPlace | None) -> Iterator[str]:
+    if out is None:
+        for number, tick in enumerate(rows):
+            yield from (f"tick {number}  {name}  {count:,} rows" for name, count in tick.items())
         return
-    if arguments.out:
-        names = sorted({name for tick in rows for name in tick})
-        for name in names:
-            total = sum(tick[name] for tick in rows)
-            output.print_text(f"{arguments.out / name}: {total:,} rows of {len(rows):,} ticks")
-        return
-    for number, tick in enumerate(rows):
-        for name, count in tick.items():
-            output.print_text(f"tick {number}  {name}  {count:,} rows")
+    for name in sorted({name for tick in rows for name in tick}):
+        total = sum(tick[name] for tick in rows)
+        yield f"{out / name}: {total:,} rows of {len(rows):,} ticks"

@@ -50,7 +50,7 @@ COMMANDS = (
     of_a_program(
         "run",
         "Runs a program on ticks and prints its outputs.",
-        "hydro_core.cli.run:command",
+        "hydro_core.cli.run:run",
         arguments=(
             Word("FILE", FORMS, optional=True),
             Word("--ticks", "the ticks, as JSON", "T.json"),
@@ -108,7 +108,7 @@ COMMANDS = (
     of_a_program(
         "check",
         "Parses, types and stratifies a program, or every flow of the project.",
-        "hydro_core.cli.check:command",
+        "hydro_core.cli.programs:check",
         arguments=(
             Word("FILE", f"{FORMS}; without one, all flows of the project", optional=True),
             SCHEMA,
@@ -120,7 +120,7 @@ COMMANDS = (
     of_a_program(
         "optimize",
         "The optimized program, its cost before and after.",
-        "hydro_core.cli.optimize:command",
+        "hydro_core.cli.programs:optimize",
         arguments=(
             FILE,
             SCHEMA,
@@ -136,7 +136,7 @@ COMMANDS = (
     of_a_program(
         "partition",
         "How a program can be cut into shards.",
-        "hydro_core.cli.partition:command",
+        "hydro_core.cli.programs:partition",
         arguments=(
             FILE,
             SCHEMA,
@@ -149,14 +149,14 @@ COMMANDS = (
     of_a_program(
         "lineage",
         "Which input fields an output field comes from.",
-        "hydro_core.cli.lineage:command",
+        "hydro_core.cli.programs:lineage",
         arguments=(FILE, SCHEMA, PARAM, FORMAT),
         examples=("lineage totals.hydro",),
     ),
     of_a_program(
         "graph",
         "Draws a program with its strata.",
-        "hydro_core.cli.graph:command",
+        "hydro_core.cli.programs:graph",
         arguments=(
             FILE,
             SCHEMA,
@@ -173,7 +173,7 @@ COMMANDS = (
     of_a_program(
         "rules",
         "Prints the operators that rules become, as the program `*.hydro` that means the same.",
-        "hydro_core.cli.rules:command",
+        "hydro_core.cli.programs:rules",
         arguments=(
             Word("FILE", "rules `*.dl`"),
             Word("--to", "the form (default: hydro)", choices=("hydro",), default="hydro"),
@@ -185,7 +185,7 @@ COMMANDS = (
     of_a_project(
         "ready",
         "Makes ready what Spark needs, once: a Java, jars, an archive of its classes.",
-        "hydro_core.cli.ready:command",
+        "hydro_core.cli.programs:ready",
         needs="nothing",
         arguments=(
             Word(

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import TextIO
@@ -28,11 +28,13 @@ from dagster_shared.error import SerializableErrorInfo
 
 from hydro_core.cli import output
 from hydro_core.cli.command import Asked, MisuseError
+from hydro_core.cli.output import Result
 from hydro_core.errors import DataError, shown_file
 from hydro_core.machine.locks import this_process
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.ticks.calendar import TickWindow, span
+from hydro_core.types.records import as_record
 
 from ..code_location.factory import project_definitions
 from ..code_location.records import end_orphans, refuse_lost_pipeline, unrecorded
@@ -49,7 +51,7 @@ from ..runner.runner import TickRunner
 from ..worker.client import worker_answers
 
 
-def backfill(options: Asked) -> int:
+def backfill(options: Asked) -> Result:
     flow, settings = asked_flow(options)
     console, runner = Console(options), TickRunner(settings)
     ready, last = runner.ready(flow), None
@@ -58,29 +60,28 @@ def backfill(options: Asked) -> int:
         ready.refuse(window)
         last = window.tick
     if options.first and not _begun(flow, runner, options.first, last, console):
-        return 1
-    console.give(_backfill(flow, runner, ready, last, console))
-    return 0
+        return Result(code=1)
+    return Result(_backfill(flow, runner, ready, last, console))
 
 
-def correct(options: Asked) -> int:
+def correct(options: Asked) -> Result:
     flow, settings = asked_flow(options)
     console, runner = Console(options), TickRunner(settings)
     plan = planned(runner, flow, options.first)
-    found = _correct(flow, runner, plan, console)
-    if found is None:
-        return 1
-    told = {
-        "flow": flow.name,
-        "first": plan.first.key,
-        "last": plan.last.key,
-        "ticks": plan.ticks,
-        "commit": found.commit,
-        "inputs": {name: asdict(read) for name, read in found.inputs.items()},
-        "outputs": {name: asdict(changed) for name, changed in found.outputs.items()},
-    }
-    console.give(told)
-    return 0
+    corrected = _correct(flow, runner, plan, console)
+    if corrected is None:
+        return Result(code=1)
+    return Result(
+        {
+            "flow": flow.name,
+            "first": plan.first.key,
+            "last": plan.last.key,
+            "ticks": plan.ticks,
+            "commit": corrected.commit,
+            "inputs": as_record(corrected.inputs),
+            "outputs": as_record(corrected.outputs),
+        }
+    )
 
 
 def _begun(
@@ -460,7 +461,7 @@ _SHOWN = 8
 _LINE = "  {:<12}{:>11}{:>12}{:>17}{:>8}{:>9}"
 
 
-def demo(options: Asked) -> int:
+def demo(options: Asked) -> Result:
     days = options.days
     found = project.current()
     flow = next((flow for flow in found.flows if flow.name == _FLOW and flow.land), None)
@@ -481,7 +482,7 @@ def demo(options: Asked) -> int:
     _run(runner, flow, days)
     _results(runner, flow)
     _farewell(runner, flow)
-    return 0
+    return Result()
 
 
 def _run(runner: TickRunner, flow: FlowAsset, days: int) -> None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from hydro_core.cli import output
 from hydro_core.cli.command import Asked, Command, Word
 from hydro_core.cli.main import commands
+from hydro_core.cli.output import Result
 from hydro_core.errors import HydroError
 
 from ..project import project
@@ -48,16 +48,12 @@ complete -c hydrotick -f -a '(_hydrotick)'
 SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 
-def completion(options: Asked) -> int:
-    output.write(SCRIPTS[options.shell])
-    return 0
+def completion(options: Asked) -> Result:
+    return Result(text=SCRIPTS[options.shell])
 
 
-def complete(options: Asked) -> int:
-    """Prints what the last of the words can become, a line each."""
-    for word in candidates(commands(), options.words):
-        output.print_text(word)
-    return 0
+def complete(options: Asked) -> Result:
+    return Result(text=candidates(commands(), options.words))
 
 
 def candidates(table: Mapping[str, Command], words: Sequence[str]) -> list[str]:

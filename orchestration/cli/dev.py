@@ -24,6 +24,7 @@ import dagster as dg
 
 from hydro_core.cli import output
 from hydro_core.cli.command import Asked
+from hydro_core.cli.output import Result
 from hydro_core.errors import DataError, HydroError
 from hydro_core.machine.locks import host_of
 
@@ -57,7 +58,7 @@ class _Ended(BaseException):
     """A signal asks for the end."""
 
 
-def dev(options: Asked) -> int:
+def dev(options: Asked) -> Result:
     port = options.port
     found = project.current()
     open_logs(found.settings.log_format)
@@ -73,9 +74,9 @@ def dev(options: Asked) -> int:
                 with open_instance(home) as instance:
                     _put_right(found, instance)
                 _say(f"The UI: {url}  (end it with Ctrl-C)")
-                return _serve(found, port)
+                return Result(code=_serve(found, port))
         except _Ended:
-            return 0
+            return Result()
 
 
 @contextmanager
@@ -250,4 +251,4 @@ def _say(text: str) -> None:
     if are_json():
         log("dev", text)
         return
-    output.print_text(text)
+    output.print_lines((text,))

@@ -8,19 +8,21 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from hydro_core.cli.command import Asked
+from hydro_core.cli.output import Result
 from hydro_core.errors import HydroError, InfrastructureError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.settings import SparkSettings
 from hydro_core.spark.session.jars import DELTA, STORES, Packages
 from hydro_core.spark.session.java import default_share, find_java, java_version
 from hydro_core.storage.remote import Remote
+from hydro_core.types.records import as_record
 
 from ..project.console import Console
 from ..project.project import current
@@ -30,17 +32,15 @@ if TYPE_CHECKING:
     from hydro_core.spark.session.session import ExecutorPython
 
 
-def doctor(options: Asked) -> int:
-    console, found = Console(options), []
+def doctor(options: Asked) -> Result:
+    console, findings = Console(options), []
     for finding in _found(start_spark=not options.no_spark):
-        found.append(finding)
+        findings.append(finding)
         if not console.gives_json:
             console.say(finding.line)
-    bad = sum(finding.state == "wrong" for finding in found)
-    said = f"{bad} of {len(found)} things are wrong" if bad else "all that ticks need is there"
-    told = {"ok": not bad, "findings": [finding.as_json() for finding in found]}
-    console.give(told, said)
-    return 1 if bad else 0
+    bad = sum(finding.state == "wrong" for finding in findings)
+    text = f"{bad} of {len(findings)} things are wrong" if bad else "all that ticks need is there"
+    return Result({"ok": not bad, "findings": as_record(findings)}, text, int(bad > 0))
 
 
 def _found(*, start_spark: bool) -> Iterator[Finding]:
@@ -79,9 +79,6 @@ class Finding:
         sign = {"ok": "ok", "warning": "warning", "wrong": "WRONG"}[self.state]
         said = f"{sign:8} {self.what}: {self.says}"
         return f"{said}\n         {self.cure}" if self.cure else said
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def wrong(what: str, error: HydroError) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path, PurePosixPath
 
 from hydro_core.cli.command import Asked, MisuseError
+from hydro_core.cli.output import Result
 from hydro_core.errors import DataError
 from hydro_core.files.local_path import local_path
 from hydro_core.project.discover import ASSETS, SETTINGS
@@ -17,7 +18,7 @@ from hydro_core.storage.settings import StorageSettings
 
 from ..instance import SETTINGS as INSTANCE_SETTINGS
 from ..instance import prepare_instance
-from ..project.console import Console, asked_flow
+from ..project.console import asked_flow
 from ..project.settings import leading_elsewhere
 from ..project.settings_file import wrong_place
 
@@ -35,7 +36,7 @@ __pycache__/
 """What runs have made; Dagster's settings belong to the project."""
 
 
-def init(options: Asked) -> int:
+def init(options: Asked) -> Result:
     if not _NAME.fullmatch(options.flow):
         raise MisuseError(
             f"--flow: {options.flow!r} is no name: take letters, digits and underscores, "
@@ -46,9 +47,8 @@ def init(options: Asked) -> int:
     made = put_project(directory, options.flow, store)
     prepare_instance(directory / _INSTANCE)
     made.append(f"{_INSTANCE}/{INSTANCE_SETTINGS}")
-    told = {"project": str(directory.absolute()), "flow": options.flow, "files": made}
-    Console(options).give(told, _says(directory, options.flow, made))
-    return 0
+    record = {"project": str(directory.absolute()), "flow": options.flow, "files": made}
+    return Result(record, _says(directory, options.flow, made))
 
 
 def put_project(directory: Path, flow: str, store: Remote | None = None) -> list[str]:
@@ -135,7 +135,7 @@ def _says(directory: Path, flow: str, made: Sequence[str]) -> str:
     return "".join(lines)
 
 
-def land(options: Asked) -> int:
+def land(options: Asked) -> Result:
     flow, settings = asked_flow(options)
     if flow.land is None:
         message = f"`{flow.name}` brings no data with it"
@@ -146,6 +146,5 @@ def land(options: Asked) -> int:
         cure = "a store is only read: put the data there, or take `landing` out of `[paths]`"
         raise DataError.of("config", message, help=cure)
     flow.land(settings.landing)
-    told = {"flow": flow.name, "landing": str(settings.landing)}
-    Console(options).give(told, f"{flow.name}: landed below {settings.landing}")
-    return 0
+    record = {"flow": flow.name, "landing": str(settings.landing)}
+    return Result(record, f"{flow.name}: landed below {settings.landing}")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hydro_core.analysis.slices import Known, all_columns, column_of, in_words, slice_of
-from hydro_core.cli import output
 from hydro_core.cli.command import Asked
+from hydro_core.cli.output import Result
 from hydro_core.compile import planned
 from hydro_core.errors import DataError, HydroError
 from hydro_core.printing.tables import table_lines
@@ -25,7 +25,7 @@ from hydro_core.validation.random_ticks import same_items
 from hydro_core.validation.sliced import Shrunk, SlicedRun, shrink
 
 from ..flows.slices import FlowSlices, Where, rows_where
-from ..project.console import Console, asked_flow, value_in, wrong_where
+from ..project.console import asked_flow, value_in, wrong_where
 from ..quality.judge import measure
 from ..runner.runner import TickRunner
 
@@ -33,18 +33,18 @@ WIDEST = 60
 """Longer values are cut in a table for people."""
 
 
-def show(options: Asked) -> int:
+def show(options: Asked) -> Result:
     flow, settings = asked_flow(options)
     runner = TickRunner(settings)
     window = committed_window(flow, runner.next_tick(flow), options.tick)
-    found = rows_at(runner.pipeline(flow), options.name, window.tick, options.limit, measure)
-    if Console(options).gives_json:
-        output.print_json_rows({"tick": window.key}, "rows", found.rows)
-    else:
-        output.print_lines(table_lines(found.columns, found, WIDEST))
-        all_of_them = "" if len(found) == found.total else f"{len(found):,} of "
-        output.print_text(f"{all_of_them}{found.total:,} row(s) as of tick {window.key}")
-    return 0
+    rows = rows_at(runner.pipeline(flow), options.name, window.tick, options.limit, measure)
+
+    def lines() -> Iterator[str]:
+        yield from table_lines(rows.columns, rows, WIDEST)
+        part = "" if len(rows) == rows.total else f"{len(rows):,} of "
+        yield f"{part}{rows.total:,} row(s) as of tick {window.key}"
+
+    return Result({"tick": window.key, "rows": iter(rows.rows)}, lines())
 
 
 def committed_window(
@@ -82,7 +82,7 @@ _FEW = 3
 """So many ticks are named at which there was such a row."""
 
 
-def why(options: Asked) -> int:
+def why(options: Asked) -> Result:
     flow, settings = asked_flow(options)
     runner = TickRunner(settings)
     done = runner.next_tick(flow)
@@ -98,8 +98,7 @@ def why(options: Asked) -> int:
         table = runner.pipeline(flow).output(options.output, window.tick)
         stored = rows_where(table, program.typed.outputs[options.output].item, where)
     found = explain(slices, (options.output, where), window, stored, options.seconds)
-    Console(options).give(as_json(found), as_text(found, options.limit))
-    return 0 if found.agrees else 1
+    return Result(found, map(as_text, (found,), (options.limit,)), 0 if found.agrees else 1)
 
 
 def explain(
@@ -210,37 +209,37 @@ class Why:
             or same_items(self.stored, self.rows, ordered=False)
         )
 
-
-def as_json(found: Why) -> dict[str, Any]:
-    run, shrunk, inputs = found.run, found.shrunk, found.slices.program.typed.inputs
-    return {
-        "flow": found.slices.flow.name,
-        "output": run.slice.output,
-        "tick": found.window.key,
-        "rows": None if found.rows is None else _rows_as_json(found, found.rows),
-        "stored": None if found.stored is None else _rows_as_json(found, found.stored),
-        "agrees": found.agrees,
-        "least": None if shrunk is None else shrunk.is_least,
-        "inputs": {
-            name: {
-                "rows": [
-                    {"tick": found.slices.window(tick).key, "row": to_json(row, inputs[name].item)}
-                    for tick, row in _landed(found, name)
-                ],
-                "can_matter": None if name in run.too_many else _count(run.rows.get(name, {})),
-                "which": in_words(run.slice, name),
-            }
-            for name in run.slice.inputs
-        },
-        "there": [window.key for window in found.there],
-        "ran_again": [str(one.function) for one in found.ran_again],
-    }
+    def as_json(self) -> dict[str, Any]:
+        window = self.slices.window
+        run, shrunk, inputs = self.run, self.shrunk, self.slices.program.typed.inputs
+        return {
+            "flow": self.slices.flow.name,
+            "output": run.slice.output,
+            "tick": self.window.key,
+            "rows": None if self.rows is None else _rows_as_json(self, self.rows),
+            "stored": None if self.stored is None else _rows_as_json(self, self.stored),
+            "agrees": self.agrees,
+            "least": None if shrunk is None else shrunk.is_least,
+            "inputs": {
+                name: {
+                    "rows": [
+                        {"tick": window(tick).key, "row": to_json(row, inputs[name].item)}
+                        for tick, row in _landed(self, name)
+                    ],
+                    "can_matter": None if name in run.too_many else _count(run.rows.get(name, {})),
+                    "which": in_words(run.slice, name),
+                }
+                for name in run.slice.inputs
+            },
+            "there": [window.key for window in self.there],
+            "ran_again": [str(one.function) for one in self.ran_again],
+        }
 
 
 def as_text(found: Why, limit: int) -> str:
     """What is printed for people: the rows, then of each input the rows that they come from."""
     parts = [*_answer(found, limit), *_inputs(found, limit)]
-    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+    return "\n\n".join(part.rstrip("\n") for part in parts)
 
 
 def _answer(found: Why, limit: int) -> Iterator[str]:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from hydro_core.cli.command import Asked, MisuseError
-from hydro_core.cli.program_arguments import given_params, schemas_of
+from hydro_core.cli.output import Result
+from hydro_core.cli.programs import given_params, schemas_of
 from hydro_core.cli.run import read_ticks_file
 from hydro_core.compile import Compiled, compile_graph
 from hydro_core.delivery import load_rules, open_graph
@@ -52,7 +53,7 @@ from hydro_core.validation.simulation.simulate import (
 )
 
 from ..project import project
-from ..project.console import Console, ProgressLine, flow_named
+from ..project.console import ProgressLine, flow_named
 
 _RUNS = {"reference": 200, "spark": 20}
 _DAYS = Calendar(datetime(2024, 1, 1, tzinfo=UTC), "1d")
@@ -63,7 +64,7 @@ _WAYS = {
 }
 
 
-def simulate(options: Asked) -> int:
+def simulate(options: Asked) -> Result:
     if options.out is not None:
         # Before what may take long.
         refuse_unwritable(options.out, "--out")
@@ -87,9 +88,9 @@ def simulate(options: Asked) -> int:
         given = _as_ticks(subject.program, done.failed.case)
         with written_at(options.out, "--out"):
             options.out.write_text(json.dumps(given, ensure_ascii=False) + "\n", encoding="utf-8")
-    told = _as_json(subject.program, done, name, options.seed)
-    Console(options).give(told, "\n".join(_as_text(subject.program, done, name, options)))
-    return 0 if done.failed is None else 1
+    record = _as_json(subject.program, done, name, options.seed)
+    text = _as_text(subject.program, done, name, options)
+    return Result(record, text, 0 if done.failed is None else 1)
 
 
 def _subject(options: Asked) -> tuple[Subject, str]:
@@ -227,7 +228,7 @@ def _differing(program: Compiled, found: Divergence) -> tuple[list[Any], list[An
     return [to_json(x, item) for x in left], [to_json(x, item) for x in right]
 
 
-def simulate_schedules(options: Asked) -> int:
+def simulate_schedules(options: Asked) -> Result:
     """Explores schedules; what breaks an invariant is made smaller and shown tick by tick."""
     rules = load_rules(options.program, given_params(options))
     if not rules.program.never:
@@ -260,8 +261,8 @@ def simulate_schedules(options: Asked) -> int:
         text = json.dumps(told.ticks(), ensure_ascii=False)
         with written_at(options.out, "--out"):
             options.out.write_text(f"{text}\n", encoding="utf-8")
-    Console(options).give(told.as_json(options.seed), "\n".join(told.lines(options.seed)))
-    return 0 if story is None else 1
+    record, lines = told.as_json(options.seed), told.lines(options.seed)
+    return Result(record, lines, 0 if story is None else 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,15 +17,16 @@ from urllib.parse import quote
 
 import yaml
 
-from hydro_core.cli import output
 from hydro_core.cli.command import Asked
+from hydro_core.cli.output import Result
 from hydro_core.errors import DataError, HydroError, ProgramError, shown_file
 from hydro_core.machine.locks import has_ended
-from hydro_core.project.discover import Broken, no_flows
+from hydro_core.project.discover import no_flows
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.functions.reruns import CURE
 from hydro_core.ticks.calendar import span
 from hydro_core.types.item import QUARANTINE
+from hydro_core.types.records import as_record
 
 from ..code_location.asset_paths import last_path
 from ..code_location.next_run import next_run
@@ -127,36 +128,29 @@ class FlowStatus:
         return self.goes_on and not self.stopped and self.failed is None
 
 
-def status(options: Asked) -> int:
+def status(options: Asked) -> Result:
     known = project.current()
     flows, asked, broken = Flows(known.settings), known.flows, known.broken
     if options.flow is not None:
         asked, broken = [flow_named(options.flow, known)], []
     if options.verify:
-        return 0 if verified(asked, flows, Console(options)) else 1
+        return verified(asked, flows)
     with ExitStack() as opened:
         instance = cache(lambda: opened.enter_context(records_of(flows)))
         found = [
             status_of(flow, flows, None if say_nothing_more(flow, flows) else instance())
             for flow in asked
         ]
-    if found or broken or options.format == "json" or known.settings.root is None:
-        _print(found, broken, options.format)
-    else:
-        output.print_text(no_flows(known.settings.root))
     late = options.max_open is not None and any(flow.open > options.max_open for flow in found)
-    return 0 if all(flow.is_well for flow in found) and not broken and not late else 1
-
-
-def _print(found: Sequence[FlowStatus], broken: Sequence[Broken], style: str) -> None:
-    if style == "json":
-        told = {"flows": [asdict(flow) for flow in found]}
-        wrong = [{"flow": flow.name, "error": flow.error.as_json()} for flow in broken]
-        output.print_text(json.dumps({**told, "broken": wrong}, indent=2))
-        return
-    output.write(_table(found))
-    for flow in broken:
-        output.write(f"{flow.name}: what it declares is wrong\n{flow.error}\n")
+    is_well = all(flow.is_well for flow in found) and not broken and not late
+    record = {
+        "flows": [asdict(flow) for flow in found],
+        "broken": [{"flow": flow.name, "error": flow.error.as_json()} for flow in broken],
+    }
+    if not found and not broken and known.settings.root is not None:
+        return Result(record, no_flows(known.settings.root))
+    wrong = (f"{flow.name}: what it declares is wrong\n{flow.error}" for flow in broken)
+    return Result(record, (*_table(found), *wrong), 0 if is_well else 1)
 
 
 def status_of(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None) -> FlowStatus:
@@ -250,7 +244,7 @@ def _running(record: dg.RunRecord) -> RunInFlight:
     )
 
 
-def _table(found: Sequence[FlowStatus]) -> str:
+def _table(found: Sequence[FlowStatus]) -> list[str]:
     head = f"{'flow':<12}{'deployment':>11}{'committed':>10}{'last tick':>18}"
     lines = [f"{head}{'open':>7}{'lag':>8}  tables"]
     for flow in found:
@@ -259,7 +253,7 @@ def _table(found: Sequence[FlowStatus]) -> str:
         counts += f"{_duration(flow.lag_seconds):>8}"
         lines.append(f"{flow.flow:<12}{counts}  {shown_file(flow.tables)}")
         lines += [f"  {line}" for line in _details(flow)]
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def _details(flow: FlowStatus) -> list[str]:
@@ -396,7 +390,7 @@ def late_lines(flow: str, found: Mapping[str, LateRows]) -> Iterator[str]:
             yield f"         to compute them again: hydrotick correct {flow} --from {waits.first}"
 
 
-def accept(options: Asked) -> int:
+def accept(options: Asked) -> Result:
     flow, settings = asked_flow(options)
     from ..runner.correction import accept as accept_late
     from ..runner.runner import TickRunner
@@ -404,21 +398,20 @@ def accept(options: Asked) -> int:
     runner = TickRunner(settings)
     console = Console(options)
     reading = look(runner, flow)
-    found = missing(flow, reading, undecided=True)
-    for name, one in found.items():
+    undecided = missing(flow, reading, undecided=True)
+    for name, one in undecided.items():
         if one.late:
             console.say(f"{name}: {one.says_late} landed late; they arrive with the next tick")
         if one.changed:
             console.say(f"{name}: changed {one.says_changed}; this stays as it was read")
-    if not found:
+    if not undecided:
         console.say(f"{flow.name}: there is nothing to decide")
     elif not console.agreed("Nothing was accepted."):
-        return 1
+        return Result(code=1)
     else:
         accept_late(runner, flow, reading)
         console.say(f"{flow.name}: accepted")
-    console.give({"flow": flow.name, "accepted": {n: asdict(one) for n, one in found.items()}})
-    return 0
+    return Result({"flow": flow.name, "accepted": as_record(undecided)})
 
 
 _STORAGE = ("storage", "run_storage", "event_log_storage", "local_artifact_storage")

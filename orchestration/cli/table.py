@@ -456,7 +456,7 @@ TABLE_COMMANDS = (
     of_tables(
         "reset",
         "Starts a flow over: removes its tables, and what Dagster has recorded of it.",
-        "hydrotick.cli.start_over:reset",
+        "hydrotick.cli.maintenance:reset",
         writes=True,
         arguments=(FLOW, YES, FORMAT),
         examples=("reset totals",),

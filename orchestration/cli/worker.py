@@ -13,13 +13,12 @@ from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Literal
 
-from hydro_core.cli import output
 from hydro_core.cli.command import Asked, MisuseError
+from hydro_core.cli.output import Result
 from hydro_core.errors import DataError, HydroError
 from hydro_core.machine.locks import FileLock
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.settings import MEBIBYTE
-from hydro_core.types.json import json_text
 
 from ..flows.flows import Flows
 from ..project import project
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 _HERE = ("127.0.0.1", "localhost", "::1")
 
 
-def worker(options: Asked) -> int:
+def worker(options: Asked) -> Result:
     listen_at, metrics = options.listen, options.metrics
     if listen_at is not None and (listen_at == NONE or wrong_address(listen_at)):
         raise MisuseError(f"argument --listen: {listen_at!r} is no HOST:PORT")
@@ -48,7 +47,7 @@ def worker(options: Asked) -> int:
         raise MisuseError(f"argument --metrics: {metrics!r} is no [HOST:]PORT")
     settings = project.current().settings
     if options.status or options.drain:
-        return _asked(settings, "drain" if options.drain else "status", options.format)
+        return _asked(settings, "drain" if options.drain else "status")
     of_worker = settings.worker
     changed = replace(
         of_worker,
@@ -58,7 +57,7 @@ def worker(options: Asked) -> int:
     return _serve(replace(settings, worker=changed), listen_at)
 
 
-def _serve(settings: ProjectSettings, listen_at: str | None) -> int:
+def _serve(settings: ProjectSettings, listen_at: str | None) -> Result:
     """Takes work until a signal comes: the first SIGTERM drains, whatever comes then stops."""
     open_logs(settings.log_format, NAME)
     places = [place_in(settings.home), *_network(settings, listen_at)]
@@ -95,7 +94,7 @@ def _serve(settings: ProjectSettings, listen_at: str | None) -> int:
     _say(f"runs {settings.worker.flows} flow(s) at a time of {settings.root}")
     service.work()
     lock.release()
-    return 0
+    return Result()
 
 
 def _network(settings: ProjectSettings, listen_at: str | None) -> list[WorkerPlace]:
@@ -135,7 +134,7 @@ def _heed_signals(service: WorkerService) -> None:
             signal.signal(number, end)
 
 
-def _asked(settings: ProjectSettings, what: str, style: str) -> int:
+def _asked(settings: ProjectSettings, what: str) -> Result:
     """Asks the worker; ends with 1 where there is none."""
     place = place_of(settings) or place_in(settings.home)
     try:
@@ -147,8 +146,7 @@ def _asked(settings: ProjectSettings, what: str, style: str) -> int:
     if "takes" not in found:
         message = f"the worker at {place} does not answer: {found.get('why', 'it has ended')}"
         raise DataError.of("state", message, help=f"see that {TOKEN} is the worker's")
-    output.print_text((json_text(found) if style == "json" else _shown(found)).rstrip())
-    return 0
+    return Result(found, _shown(found))
 
 
 def _shown(found: dict[str, Any]) -> str:
@@ -191,15 +189,14 @@ _SECONDS_KEPT = 10
 """What was asked for a moment ago is told again: two who ask cost no more than one."""
 
 
-def metrics(options: Asked) -> int:
+def metrics(options: Asked) -> Result:
     found = project.current()
     place = place_of(found.settings) or place_in(found.settings.home)
     try:
         status = ask(place, do="status")
     except OSError:
         status = {}
-    output.write(metrics_of(found, status))
-    return 0
+    return Result(text=metrics_of(found, status))
 
 
 def metrics_of(found: Project, status: Mapping[str, Any]) -> str:

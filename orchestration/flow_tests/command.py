@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from hydro_core.cli.command import Asked
+from hydro_core.cli.output import Result
 from hydro_core.compile import Compiled
 from hydro_core.engines import Options
 from hydro_core.errors import HydroError, shown_file
@@ -17,7 +18,7 @@ from hydro_core.project.program import program_of
 from hydro_core.running import run_items
 
 from ..project import project
-from ..project.console import Console, flow_named
+from ..project.console import flow_named
 from ..project.project import Project
 from .judge import (
     MISSING,
@@ -33,7 +34,7 @@ from .judge import (
 _HINT = "tests of a flow are in its folder, in `tests.yaml` or `test_*.yaml`"
 
 
-def test(options: Asked) -> int:
+def test(options: Asked) -> Result:
     found = project.current()
     wanted = list(found.flows)
     wrong: dict[str, HydroError] = {}
@@ -49,8 +50,8 @@ def test(options: Asked) -> int:
     judged = list(_judged(wanted, found, run, wrong))
     lines = list(as_text(judged, wrong, time.monotonic() - began))
     hint = [] if judged or wrong else [_HINT]
-    Console(options).give(as_json(judged, wrong), "\n".join((*lines, *hint)))
-    return 0 if all(one.passed for one in judged) and not wrong else 1
+    passed = all(one.passed for one in judged) and not wrong
+    return Result(as_json(judged, wrong), (*lines, *hint), 0 if passed else 1)
 
 
 def _judged(

@@ -1,4 +1,4 @@
-"""What a command says, and what it asks."""
+"""Progress and questions of a command, and the flow that it is about."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hydro_core.lang.source import did_you_mean
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow, span
 from hydro_core.types.item import BOOLEAN, STRING, ItemType, is_numeric
-from hydro_core.types.json import from_json, json_text
+from hydro_core.types.json import from_json
 
 from . import project
 from .logs import are_json, as_it_is, log, open_logs
@@ -24,10 +24,7 @@ from .settings import ProjectSettings
 
 
 class Console:
-    """What one command says: progress and questions as it goes on, and in the end what it gives.
-
-    JSON has standard output for itself; all else then goes to standard error.
-    """
+    """Progress and questions of a command: on standard error where it gives JSON."""
 
     def __init__(self, options: Asked) -> None:
         self.gives_json = options.format == "json"
@@ -42,11 +39,8 @@ class Console:
             else:
                 output.write(f"{line}\n", self.to)
 
-    def give(self, result: Any, text: str = "") -> None:
-        """Prints what was asked for: as JSON, or as text where there is one."""
-        said = json_text(result) if self.gives_json else text
-        if said:
-            output.print_text(said.rstrip())
+    def give(self, record: Any, text: str = "") -> None:
+        output.print_result(output.Result(record, text), "json" if self.gives_json else "text")
 
     def agreed(self, unchanged: str = "Nothing was changed.") -> bool:
         """Asks whether to go on, unless that was said with `--yes`; what follows from a no is told.

@@ -7,7 +7,6 @@ is. Each page is whole by itself, styles and drawing inside.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -19,8 +18,8 @@ from markupsafe import Markup, escape
 from hydro_core.analysis.lineage import Described, described
 from hydro_core.artifact.deployment import Deployment
 from hydro_core.catalog.itemwise import SINK, SOURCE
-from hydro_core.cli import output
 from hydro_core.cli.command import Asked
+from hydro_core.cli.output import Result
 from hydro_core.errors import HydroError, Span
 from hydro_core.files.local_path import local_path
 from hydro_core.ir.graph import Node
@@ -33,7 +32,7 @@ from hydro_core.project.flow_asset import FlowAsset
 
 from ..deploy.deployments import fitted, untried_deployment
 from ..project import project
-from ..project.console import Console, flow_named
+from ..project.console import flow_named
 from ..project.shape import FlowShape, shape_of
 from ..quality.suites import checks_of
 from ..runner.runner import TickRunner
@@ -237,7 +236,7 @@ def _code(text: object) -> Markup:
     )
 
 
-def docs(options: Asked) -> int:
+def docs(options: Asked) -> Result:
     found, out = project.current(), local_path(options.out)
     wanted = [flow_named(options.flow, found)] if options.flow else list(found.flows)
     broken = [] if options.flow else [(flow.name, flow.error) for flow in found.broken]
@@ -258,8 +257,5 @@ def docs(options: Asked) -> int:
             (out / name).write_text(text, encoding="utf-8")
     files = [str(out / name) for name in pages]
     wrong = {name: error.as_json() for name, error in broken}
-    console = Console(options)
-    console.give({"out": str(out), "files": files, "broken": wrong}, "\n".join(files))
-    if not console.gives_json:
-        output.write("".join(f"{name}: {error}\n" for name, error in broken), sys.stderr)
-    return 1 if broken else 0
+    record = {"out": str(out), "files": files, "broken": wrong}
+    return Result(record, files, int(bool(broken)), (f"{name}: {error}" for name, error in broken))

@@ -43,7 +43,7 @@ _REASONS: Mapping[str, str] = {
     """,
     "It reads a text of the project or of Python, and refuses with the system's words.": """
         hydro_core/cli/run.py _read_text: OSError
-        hydro_core/cli/stats.py statistics_of: OSError
+        hydro_core/cli/programs.py statistics_of: OSError
         hydro_core/functions/library/calendars.py zone_of: OSError
         hydro_core/functions/reading/scope.py _syntax: OSError
         hydro_core/lang/load.py _flows_in: OSError

@@ -87,7 +87,7 @@ def test_a_run_whose_process_is_gone_holds_nobody_up(case: Case) -> None:
     run = case.run(RUN.STARTED, 0)
     for process, there in ((this_process(), RUN.STARTED), ("1@0", RUN.FAILURE)):
         case.instance.add_run_tags(run, {PROCESS_TAG: process})
-        said = _table([status_of(case.flow, case.runner, case.instance)])
+        said = "\n".join(_table([status_of(case.flow, case.runner, case.instance)]))
         assert ("its process has ended, and the sensor" in said) == (there is RUN.FAILURE)
         context = dg.build_sensor_context(instance=case.instance)
         sensor(context)

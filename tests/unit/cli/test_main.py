@@ -12,6 +12,7 @@ import pytest
 from hydro_core.cli import main as command_line
 from hydro_core.cli.command import Asked, Command, MisuseError, Word
 from hydro_core.cli.main import main
+from hydro_core.cli.output import Result
 from hydro_core.cli.table import COMMANDS
 
 CHAT = """\
@@ -177,11 +178,10 @@ TALKS = Command(
 TABLE = (TALKS,)
 
 
-def talks(asked: Asked) -> int:
+def talks(asked: Asked) -> Result:
     if asked.word == "nothing":
         raise MisuseError("nothing is said")
-    print(asked.word.upper() if asked.loud else asked.word)  # noqa: T201 - as a command of others
-    return 3
+    return Result(text=asked.word.upper() if asked.loud else asked.word, code=3)
 
 
 def plugged(monkeypatch: pytest.MonkeyPatch, *values: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hydro_core.cli.output import print_json_rows, print_lines
+from hydro_core.cli.output import print_json, print_lines
 from hydro_core.printing.tables import table_lines
 
 ROWS = [("ann", 5, None), ("bob\n", -12, {"k": [1]})]
@@ -34,7 +34,7 @@ def test_rows_are_one_object_however_many_they_are(
     count: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = ({"n": n, "x": float("inf")} for n in range(count))
-    print_json_rows({"tick": "t"}, "rows", rows)
+    print_json({"tick": "t", "rows": rows})
     said = capsys.readouterr().out
     assert said.count("\n") == 1
     made = [{"n": n, "x": "Infinity"} for n in range(count)]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from dagster._core.execution.compute_logs import redirect_to_file
 
+from hydro_core.cli.output import Result, print_result
 from hydro_core.errors import DataError
 from hydrotick.project.console import Console
 from tests.support.refused import Refused
@@ -36,17 +37,16 @@ def console(style: str = "text", **options: bool) -> Console:
 def test_json_has_standard_output_for_itself(
     style: str, out: str, err: str, capsys: Capture
 ) -> None:
-    told = console(style)
-    told.say("going on")
-    told.give({"rows": 2}, "2 rows\n")
+    console(style).say("going on")
+    print_result(Result({"rows": 2}, "2 rows\n"), style)
     shown = capsys.readouterr()
     assert (shown.out, shown.err) == (out, err)
 
 
-def test_what_has_no_text_is_given_to_programs_alone(capsys: Capture) -> None:
-    console().give({"rows": 2})
+def test_a_record_without_a_text_is_printed_for_programs_alone(capsys: Capture) -> None:
+    print_result(Result({"rows": 2}), "text")
     assert capsys.readouterr().out == ""
-    console("json").give({"name": "Zoë"})
+    print_result(Result({"name": "Zoë"}), "json")
     assert json.loads(capsys.readouterr().out) == {"name": "Zoë"}
 
 
