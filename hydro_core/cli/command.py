@@ -182,8 +182,6 @@ class Command:
 
 
 def number_of(what: str, least: int = 1) -> Callable[[str], int]:
-    """The type of an argument that is a whole number."""
-
     def number(text: str) -> int:
         if not text.isdecimal() or int(text) < least:
             raise argparse.ArgumentTypeError(f"{text!r} is no number of {what}")
@@ -193,8 +191,6 @@ def number_of(what: str, least: int = 1) -> Callable[[str], int]:
 
 
 def number_or(*words: str) -> Callable[[str], str]:
-    """The type of an argument that is one of some words, or a number."""
-
     def known(text: str) -> str:
         if text not in words and not text.isdecimal():
             there = ", nor ".join(words)

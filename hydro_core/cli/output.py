@@ -97,12 +97,10 @@ def print_problem(error: HydroError, style: str) -> None:
 
 
 def warning_lines(warnings: Iterable[Diagnostic]) -> Iterator[str]:
-    """Lines of warnings for people."""
     return (f"{warning.render()}\n" for warning in warnings)
 
 
 def print_warnings(warnings: Iterable[Diagnostic]) -> None:
-    """Prints warnings for people, on standard error."""
     for line in warning_lines(warnings):
         print_error(line)
 

@@ -192,7 +192,6 @@ def _notes_of_rules(arguments: Asked) -> Iterator[Note]:
 
 
 def partition(arguments: Asked) -> Result:
-    """How a program can be cut into shards."""
     from hydro_core.analysis.partition import partitioning
     from hydro_core.delivery import open_program
 
@@ -220,7 +219,6 @@ def choice_of(texts: Sequence[str]) -> dict[str, list[str]]:
 
 
 def lineage(arguments: Asked) -> Result:
-    """The input fields that every output field comes from."""
     from hydro_core.analysis.lineage import lineage as lineage_of
     from hydro_core.printing.tables import table
 
@@ -252,7 +250,6 @@ def _lineage_json(field: FieldLineage) -> Mapping[str, list[str]]:
 
 
 def graph(arguments: Asked) -> Result:
-    """Draws a program with its strata."""
     program = graph_of(arguments)
     suffix = Path(arguments.out or "").suffix.removeprefix(".")
     style = arguments.format or (suffix if suffix in _DRAWINGS else "mermaid")
@@ -265,7 +262,6 @@ def graph(arguments: Asked) -> Result:
 
 
 def rules(arguments: Asked) -> Result:
-    """The operators that rules become, as the text program that means the same."""
     from hydro_core.lang.print import to_text
 
     program = graph_of(arguments)
@@ -295,7 +291,6 @@ def _refuse_words_of_python(program: Graph) -> None:
 
 
 def ready(arguments: Asked) -> Result:
-    """Makes ready ahead what Spark needs, once for each environment."""
     from hydro_core.spark.session.ready import ready_ahead
 
     return Result(text=ready_ahead(arguments.store))

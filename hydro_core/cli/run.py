@@ -159,12 +159,10 @@ def _answer(line: str, where: str, directory: Path, options: Options) -> Mapping
 
 
 def _calendar(given: Mapping[str, Any]) -> Calendar | None:
-    """When the ticks are, where `start` and `every` beside them say it."""
     return calendar_given(given.get("start"), given.get("every"))
 
 
 def _params(given: Mapping[str, Any]) -> Params:
-    """What stands as `params` beside ticks; JSON's values are what they are."""
     said = given.get("params") or {}
     if not isinstance(said, dict):
         message = f"`params` are values by name, and this is {said!r}"

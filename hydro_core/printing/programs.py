@@ -58,7 +58,6 @@ class BestPlan(Optimized):
 
 
 def checked(program: Compiled) -> Checked:
-    """A program as `check` tells of it."""
     return Checked(program.typed, program.strata)
 
 
@@ -149,7 +148,6 @@ def _stored_anew(program: Compiled) -> Sequence[str]:
 
 
 def _functions(program: Compiled) -> list[dict[str, Any]]:
-    """How the functions run on Spark; asked without starting one."""
     if not any(True for node in program.graph for _ in functions_of(node.args)):
         return []
     # Imported here: PySpark takes a second to load.

@@ -126,7 +126,6 @@ def _events(flow: FlowAsset, inputs: Mapping[str, ItemType]) -> Problems:
 
 
 def schemas_of(flow: FlowAsset) -> Mapping[str, ItemType]:
-    """The types that the asset gives to inputs of its program; they have been judged."""
     return {name: parse_ddl(text) for name, text in flow.schemas.items()}
 
 
@@ -318,12 +317,10 @@ def equal_value(value: Any, of: ItemType) -> Any:
 
 
 def is_exact(of: ItemType) -> bool:
-    """Whether the type is one of numbers whose digits all count."""
     return is_integer(of) or isinstance(of, DecimalType)
 
 
 def digits_of(of: ItemType) -> tuple[int, int]:
-    """The precision and the scale of a type of exact numbers."""
     return (of.precision, of.scale) if isinstance(of, DecimalType) else (_DIGITS_OF_LONG, 0)
 
 
@@ -359,7 +356,6 @@ def _exact(value: Any, of: ItemType) -> Decimal:
 
 
 def value_text(value: Any) -> str:
-    """A value as YAML has it."""
     match value:
         case bool():
             return str(value).lower()
@@ -374,7 +370,6 @@ def value_text(value: Any) -> str:
 def expected_problems(
     flow: FlowAsset, place: str, expect: Expect, of: ItemType
 ) -> Iterator[Diagnostic]:
-    """What is wrong with what a flow expects of a column of the type."""
     said = (expect.at_least, expect.at_most, expect.matches)
     is_said = any(value is not None for value in said)
     if not (is_said or expect.not_null or expect.unique or expect.one_of):
@@ -475,7 +470,6 @@ def reads_wrong(
 def _wrong_read(
     flow: FlowAsset, read: FlowOutput, known: Mapping[str, FlowAsset], broken: Sequence[str]
 ) -> tuple[str, str] | None:
-    """What is wrong with one input, and the cure."""
     other = known.get(read.flow)
     if other is None:
         if read.flow in broken:

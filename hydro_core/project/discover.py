@@ -90,7 +90,6 @@ def project_root(environ: Mapping[str, str]) -> Path | None:
 
 
 def found_in(root: Path) -> DiscoveredFlows:
-    """The flows of a project, in the order of their folders."""
     _open_package(root)
     flows: list[FlowAsset] = []
     broken: list[Broken] = []
@@ -122,7 +121,6 @@ def found_in(root: Path) -> DiscoveredFlows:
 
 
 def no_flows(root: Path) -> str:
-    """What is said of a project without any flow, and what to do."""
     return (
         f"there is no flow in {shown_file(root / ASSETS)}: a flow is a folder there with an "
         "`asset.yaml` or an `asset.py`; `hydrotick init DIR` makes a project that has one"
@@ -137,7 +135,6 @@ def _fed(flow: FlowAsset, flows: Sequence[FlowAsset]) -> FlowAsset:
 
 
 def is_module(flow: FlowAsset) -> bool:
-    """Whether the program is `module:attribute`, and no file."""
     program = str(flow.program)
     return not isinstance(flow.program, Path) and not program.endswith((*PROGRAMS, ".py"))
 
@@ -222,8 +219,6 @@ _MARK = "a flow is a `Flow` of the module, or a function written in it: `def mak
 
 @dataclass(frozen=True, slots=True)
 class FlowModule:
-    """A module of a project: the name by which it is imported, and its file."""
-
     name: str
     file: Path
 

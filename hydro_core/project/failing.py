@@ -74,8 +74,6 @@ def refused(typed: Typed) -> Iterator[Diagnostic]:
 
 @dataclass(slots=True)
 class _Rewritten:
-    """A program in the making."""
-
     typed: Typed
     kinds: Mapping[NodeId, Kind]
     taken: set[str]
@@ -135,7 +133,6 @@ def _is_of_an_item(node: Node, arg: Arg) -> bool:
 
 
 def _use(node: Node) -> Use:
-    """What the operator makes of the results."""
     cls = node.cls
     match cls:
         case PerItem(Gives.SAME | Gives.SOME):

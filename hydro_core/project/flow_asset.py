@@ -223,7 +223,6 @@ class FlowAsset:
         return {name: of for name, of in found.items() if of.as_ != "log"}
 
     def described(self, output: str) -> str:
-        """The sentence about an output; empty where there is none."""
         said = self.outputs.get(output, "")
         return said.description if isinstance(said, KeptOutput) else said
 

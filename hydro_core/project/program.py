@@ -114,7 +114,6 @@ def sharding_of(flow: FlowAsset) -> Sharding | None:
 
 
 def served(sharding: Sharding | None) -> str:
-    """How what serves is cut, in words."""
     return (
         "what serves is not in shards" if sharding is None else f"what serves has {sharding.says}"
     )

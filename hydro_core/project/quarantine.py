@@ -41,7 +41,6 @@ QUARANTINE_COLUMNS: Mapping[str, str] = {
 
 
 def asks(flow: FlowAsset) -> bool:
-    """Whether an asset has wrong rows put in quarantine."""
     return flow.on_error is not None or bool(quarantined_inputs(flow))
 
 
@@ -86,8 +85,6 @@ def with_quarantine(flow: FlowAsset, graph: Graph, schemas: Mapping[str, ItemTyp
 
 @dataclass(frozen=True, slots=True)
 class _Rewritten:
-    """A program in the making."""
-
     flow: FlowAsset
     taken: set[str]
     instead: dict[NodeId, list[Node]]
@@ -123,7 +120,6 @@ class _Rewritten:
         self.added.extend([wrong, described, sink])
 
     def nodes_of(self, graph: Graph) -> Iterator[Node]:
-        """The nodes of the program, with those that were added."""
         read = {node: Endpoint(chain[-1].id) for node, chain in self.instead.items()}
         for node in graph:
             if node.id in self.instead:

@@ -147,7 +147,6 @@ class Document:
             raise ProgramError(*self.problems)
 
     def wrong(self, value: YamlValue, message: str, cure: str) -> None:
-        """Notes what is wrong with a value."""
         self.problems.append(Diagnostic("config", message, value.span, help=cure))
 
     def mapping(self, value: YamlValue, what: str) -> Mapping[str, YamlValue]:
@@ -171,7 +170,6 @@ class Document:
         return value.of
 
     def known(self, found: Mapping[str, YamlValue], names: Iterable[str], what: str) -> None:
-        """Judges that `what` has no names but these."""
         listed = tuple(names)
         for name, value in found.items():
             if name not in listed:

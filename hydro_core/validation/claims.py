@@ -188,7 +188,6 @@ def _mismatches(
     claims: Mapping[str, Claim],
     ticks: tuple[TickInputs, TickInputs],
 ) -> Iterator[tuple[str, ClaimMismatch]]:
-    """The first mismatch of each claim that does not hold."""
     befores, _ = outputs_before_failure(one, ticks[0])
     afters, _ = outputs_before_failure(other, ticks[1][: len(befores)])
     for name, claim in claims.items():

@@ -31,7 +31,6 @@ _START, _DAY = datetime(2024, 1, 1, tzinfo=UTC), timedelta(days=1)
 
 
 def random_ticks(program: Compiled, rng: Random) -> TickInputs:
-    """A few ticks of a few random items for every input."""
     items = {name: stream.item for name, stream in program.typed.inputs.items()}
     batches = random_batches(items, rng, constants_of(program))
     starts = [_START + number * _DAY for number in range(len(batches) + 1)]
@@ -105,7 +104,6 @@ def _fits(constant: Any, item: ItemType) -> bool:
 
 
 def constants_of(program: Compiled) -> tuple[Any, ...]:
-    """The constants that stand in the program's functions."""
     return tuple(
         found for node in program.graph for value in node.args.values() for found in _in(value)
     )
@@ -173,7 +171,6 @@ def first_difference(
 def validate_randomly(
     plan: Compiled, program: Compiled, runs: int, seed: int = 0
 ) -> Mismatch | None:
-    """The first mismatch in so many random runs."""
     for number in range(runs):
         ticks = random_ticks(program, Random(f"{seed}/{number}"))  # noqa: S311 - nothing is secret
         found = validate(plan, program, ticks)

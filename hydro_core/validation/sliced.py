@@ -105,7 +105,6 @@ class SlicedRun:
 
     @cached_property
     def _program(self) -> Compiled:
-        """What of the program the slice needs."""
         asked = {node for node, _ in self.slice.edges} | self.slice.streams.keys()
         typed = self.program.typed
         kept = Graph.of(node for node in typed.graph if node.id in asked)
@@ -177,7 +176,6 @@ class SlicedRun:
         return WantedRows(name, alternatives, max(0, self.first - oldest))
 
     def _known(self, need: Need) -> Mapping[FieldPath, CanonicalValues]:
-        """The values that fields must have, as far as they are known."""
         found: dict[FieldPath, CanonicalValues] = {}
         for path, of in need.conditions:
             values = self._values(of)

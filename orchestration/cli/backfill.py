@@ -187,8 +187,6 @@ _CLEAR = "\r\033[K"
 
 
 class Progress:
-    """The ticks, rows and time of a backfill."""
-
     def __init__(self, total: int, to: TextIO) -> None:
         self.ticks, self.rows = 0, 0
         self._total, self._to = total, to
@@ -221,7 +219,6 @@ class Progress:
             self._write(_CLEAR)
 
     def done(self, what: str, ticks: int, rows: int, seconds: float) -> None:
-        """Notes that ticks are committed, which have read so many rows."""
         self.ticks += ticks
         self.rows += rows
         if not self._first:
@@ -233,7 +230,6 @@ class Progress:
             self.say(f"{what}: {took}; {self._state(' done')}")
 
     def say(self, text: str) -> None:
-        """Says something else, in a line of its own."""
         if are_json():
             log("progress", text)
             return
@@ -343,7 +339,6 @@ def _ended(instance: dg.DagsterInstance, run: dg.DagsterRun) -> dg.DagsterRun:
 
 
 def _errors(event: dg.DagsterEvent) -> Iterator[SerializableErrorInfo]:
-    """What a failed step raised, and then its causes."""
     error = event.step_failure_data.error if event.is_step_failure else None
     while error is not None:
         yield error
@@ -352,8 +347,6 @@ def _errors(event: dg.DagsterEvent) -> Iterator[SerializableErrorInfo]:
 
 @dataclass(frozen=True, slots=True)
 class TickDone:
-    """Ticks that one run committed: the first and the last, the report of the last, and seconds."""
-
     first: TickWindow
     window: TickWindow
     report: TickReport
@@ -542,7 +535,6 @@ def _farewell(runner: TickRunner, flow: FlowAsset) -> None:
 
 
 def _shown(path: DataPlace) -> str:
-    """A directory as a person writes it."""
     return f"{path if isinstance(path, Remote) else shown_file(path)}/"
 
 

@@ -101,7 +101,6 @@ def _given(options: Mapping[str, Word], words: Sequence[str]) -> list[str]:
 
 
 def _there(place: str, command: str, given: Sequence[str]) -> Iterable[str]:
-    """The flows or the outputs that there are."""
     if place == "FLOW" or (place == "FILE" and command == "simulate"):
         return project.current().names
     if place == "OUTPUT" and given:

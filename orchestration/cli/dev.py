@@ -202,7 +202,6 @@ class _Kept:
 
 
 def _wait(ui: _Kept, worker: _Kept | None, home: Path) -> int:
-    """Waits for the end; looks after what was started, and once a day old logs are forgotten."""
     forgotten = -math.inf
     while True:
         if time.monotonic() - forgotten > _SECONDS_A_DAY:
@@ -238,7 +237,6 @@ def _end(_number: int, _frame: FrameType | None) -> None:
 def _handled(
     numbers: Sequence[signal.Signals], by: Callable[[int, FrameType | None], None] | signal.Handlers
 ) -> Iterator[None]:
-    """Within it, the signals are handled so."""
     before = {number: signal.signal(number, by) for number in numbers}
     try:
         yield

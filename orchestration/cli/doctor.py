@@ -67,8 +67,6 @@ def _found(*, start_spark: bool) -> Iterator[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at."""
-
     what: str
     state: Literal["ok", "warning", "wrong"]
     says: str
@@ -99,7 +97,6 @@ _AHEAD = "they are fetched when they are first needed; `hydrotick ready{}` does 
 
 
 def of_java() -> Iterator[Finding]:
-    """The Java that Spark would run in."""
     home = find_java(default_share())
     if home is None:
         cure = "nothing need be done: the first who starts Spark unpacks one"
@@ -109,7 +106,6 @@ def of_java() -> Iterator[Finding]:
 
 
 def of_jars(stores: Collection[str]) -> Iterator[Finding]:
-    """The jars of Delta, and those of the stores that the project reads."""
     yield _jars(DELTA, "")
     for kind in sorted(stores):
         if kind in STORES:
@@ -191,7 +187,6 @@ def stores_of(flows: Sequence[FlowAsset], settings: ProjectSettings) -> Mapping[
 
 
 def of_landings(places: Mapping[str, Remote]) -> Iterator[Finding]:
-    """Whether what has landed can be listed and read."""
     for name, place in places.items():
         yield from looked(name, lambda place=place: _read(place))  # type: ignore[misc]
 

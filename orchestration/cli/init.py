@@ -101,7 +101,6 @@ def _empty_folder(url: str) -> Remote:
 
 
 def _contents(flow: str) -> Mapping[str, str]:
-    """The files of the project, and what is in them."""
     folder = f"{ASSETS}/{flow}"
     places = {
         "README.md": "README.md",

@@ -64,7 +64,6 @@ def verified(asked: Iterable[FlowAsset], flows: Flows) -> Result:
 
 
 def counted(found: Verified) -> str:
-    """What was read, in words."""
     return (
         f"{found.tables:,} tables, {found.files:,} files, {found.rows:,} rows, "
         f"{found.bytes / 1e6:,.1f} MB"
@@ -158,7 +157,6 @@ def _remove(directory: DataPlace) -> None:
 
 
 def _runs(instance: dg.DagsterInstance, flow: FlowAsset) -> list[dg.RunRecord]:
-    """The runs of the flow, its job's and those of its assets."""
     return [
         record for record in instance.get_run_records() if flow_of(record.dagster_run) == flow.name
     ]

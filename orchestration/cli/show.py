@@ -163,7 +163,6 @@ def _there(
 
 
 def _where(slices: FlowSlices, output: str, texts: Sequence[str]) -> Where:
-    """The values that were asked for, by fields of the output's items."""
     typed, found = slices.program.typed, dict[FieldPath, Known]()
     for text in texts:
         column, equals, value = text.partition("=")
@@ -182,8 +181,6 @@ def _where(slices: FlowSlices, output: str, texts: Sequence[str]) -> Where:
 
 @dataclass(frozen=True)
 class Why:
-    """Where rows of an output come from."""
-
     slices: FlowSlices
     where: Where
     """Which of the output's rows were asked about."""

@@ -193,7 +193,6 @@ def status_of(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None
 
 
 def _reruns(flow: FlowAsset, flows: Flows) -> tuple[RanAgain, ...]:
-    """What the ledger has counted of the program that serves."""
     last, calendar = flows.deployments.ledger(flow).last, flow.ticks.calendar
     most = flows.project.core.spark.guard_reruns
     return tuple(
@@ -216,7 +215,6 @@ def records_of(flows: Flows) -> AbstractContextManager[dg.DagsterInstance]:
 def _recorded(
     flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance
 ) -> tuple[tuple[RunInFlight, ...], FailedRun | None]:
-    """The runs at work on a flow, and why the last try of its next tick failed, if it did."""
     from ..code_location.records import attempts_at, runs_of
     from ..code_location.sensors import failed_run
 
@@ -298,7 +296,6 @@ def _details(flow: FlowStatus) -> list[str]:
 
 
 def _ran_again(reruns: Sequence[RanAgain]) -> Iterator[str]:
-    """Why ranges ran twice, and what can be done about it."""
     for one in reruns:
         ranges = "one range" if one.times == 1 else f"{one.times:,} ranges"
         then = "; it stays in Python from now on" if one.stays else ""
@@ -351,7 +348,6 @@ class LateRows:
 
 
 def late_rows(flow: FlowAsset, flows: Flows) -> dict[str, LateRows]:
-    """By input what is late or changed now, and what arrived late with the last commit."""
     now, undecided = dict[str, LateArrivals](), dict[str, LateArrivals]()
     try:
         if flows.next_tick(flow):

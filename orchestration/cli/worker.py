@@ -135,7 +135,6 @@ def _heed_signals(service: WorkerService) -> None:
 
 
 def _asked(settings: ProjectSettings, what: str) -> Result:
-    """Asks the worker; ends with 1 where there is none."""
     place = place_of(settings) or place_in(settings.home)
     try:
         found = ask(place, do=what)

@@ -62,7 +62,6 @@ _KINDS = {
 
 
 def tick_step(flow: FlowAsset) -> str:
-    """The name of the step that runs ticks of a flow."""
     return f"{flow.name}__tick"
 
 
@@ -75,7 +74,6 @@ def asset_key(flow: FlowAsset, asset: str) -> dg.AssetKey:
 
 
 def flow_specs(flow: FlowAsset, shape: FlowShape, about: About) -> list[dg.AssetSpec]:
-    """The assets that a tick makes, parents first."""
     common = {
         "skippable": True,
         "group_name": flow.name,
@@ -263,7 +261,6 @@ def broken_specs(flow: FlowAsset, error: HydroError) -> Iterator[dg.AssetSpec]:
 
 
 def broken_spec(broken: Broken) -> dg.AssetSpec:
-    """A flow whose declaration is wrong: why it cannot run."""
     says = f"What `{broken.folder}` declares is wrong, so nothing of it can run:\n\n"
     return _broken(broken.name, "program", says, broken.error, str(broken.folder))
 
@@ -374,7 +371,6 @@ class About:
         return {"plan": dg.MetadataValue.md(_code("\n\n".join(steps)))} if steps else {}
 
     def stratum(self, number: int) -> str:
-        """A stratum by its number and by what it does."""
         return f"{number} of {len(self.strata)}: {self.strata[number]}"
 
     @property

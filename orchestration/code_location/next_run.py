@@ -114,12 +114,10 @@ def _by_records(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance) -> 
 
 
 def in_words(first: TickWindow, last: TickWindow) -> str:
-    """The ticks of a run, at the beginning of a sentence."""
     return f"{'tick' if first == last else 'the ticks'} {span([first.key, last.key])}"
 
 
 def moment(when: datetime) -> str:
-    """A moment in words."""
     return f"{when:%Y-%m-%d %H:%M} UTC"
 
 
@@ -193,5 +191,4 @@ def _unless_failed(
 
 
 def _tries_in_a_row(tries: Sequence[Attempt]) -> list[Attempt]:
-    """The latest tries that failed for a reason that may pass."""
     return list(takewhile(lambda attempt: not (attempt.judged or attempt.terminated), tries))

@@ -43,8 +43,6 @@ _MOST_RUNS = 200
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A run of a tick that failed or was terminated."""
-
     run: dg.DagsterRun
     ended: datetime
 
@@ -86,7 +84,6 @@ def runs_of(
 def attempts_at(
     flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance, tick: int
 ) -> list[Attempt]:
-    """The runs that tried a tick and did not commit it, the latest first."""
     calendar, since = flow.ticks.calendar, flows.waits_since(flow, tick)
     found = []
     for record in runs_of(flow, instance, UNDONE, since):

@@ -46,7 +46,6 @@ from .records import end_orphans
 
 
 def next_tick_sensor(flow: FlowAsset, job: Any, runner: TickRunner) -> dg.SensorDefinition:
-    """Requests the ticks whose windows have closed, as one run at a time."""
     declared = SinceLoaded(flow, runner.project.root, runner.deployments)
 
     @dg.sensor(
@@ -123,7 +122,6 @@ class SinceLoaded:
         self._now = DeclaredNow(flow)
 
     def now(self) -> DeclaredNow:
-        """The flow as it is declared now, as far as that counts."""
         state = self._state()
         if state != self._seen:
             self._seen = state
@@ -173,7 +171,6 @@ class SinceLoaded:
 
 
 def _axis(flow: FlowAsset) -> tuple[object, ...]:
-    """What the partitions of a flow are made of."""
     return flow.ticks.start, flow.ticks.every, flow.ticks.end, flow.ticks.zone
 
 

@@ -71,7 +71,6 @@ class RunEvaluations:
         self._last: dict[tuple[str, str], tuple[Verdict, TickWindow]] = {}
 
     def of_tick(self, report: TickReport) -> Iterator[dg.AssetCheckEvaluation]:
-        """What was found of a tick, under its partition."""
         for asset, verdict in self._found(report):
             self._last[asset, verdict.check] = verdict, report.window
             yield _evaluation(asset_key(self._flow, asset), verdict, report.window, of_tick=True)
@@ -185,8 +184,6 @@ def _as_metadata(seen: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Versions:
-    """The versions that the partitions of a flow's assets get from a deployment."""
-
     def __init__(self, flow: FlowAsset, written: WrittenDeployment) -> None:
         self.of, self._flow, self._code = written, flow, code_versions(written)
         shape = shape_of(written.deployment.plan)
@@ -217,8 +214,6 @@ class Versions:
 def tick_asset(
     flow: FlowAsset, specs: Sequence[dg.AssetSpec], runner: TickRunner
 ) -> dg.AssetsDefinition:
-    """The multi-asset that runs ticks of `flow`, whose assets are those of `specs`."""
-
     @dg.multi_asset(
         name=tick_step(flow),
         specs=specs,

@@ -83,7 +83,6 @@ def is_made_here(directory: Path) -> bool:
 
 
 def dev_lock(directory: Path) -> FileLock:
-    """The lock of the one `hydrotick dev` that may work on the instance."""
     return FileLock(directory / "dev.lock")
 
 

@@ -254,13 +254,11 @@ class Printed(LocalComputeLogManager):
     def from_config_value(
         cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]
     ) -> Printed:
-        """The storage in the instance's directory, `base_dir`."""
         directory = compute_logs_directory(config_value["base_dir"])
         return cls(**{**config_value, "base_dir": directory}, inst_data=inst_data)
 
     @contextmanager
     def capture_logs(self, log_key: Sequence[str]) -> Iterator[CapturedLogContext]:
-        """Within it, what this process prints goes to the files of `log_key`."""
         out, err = (
             Path(self.get_captured_local_path(log_key, IO_TYPE_EXTENSION[kind]))
             for kind in (ComputeIOType.STDOUT, ComputeIOType.STDERR)

@@ -35,12 +35,10 @@ RANGE_END = "dagster/asset_partition_range_end"
 
 
 def range_tags(first: str, last: str) -> dict[str, str]:
-    """The tags by which a run is for all ticks from one key to another."""
     return {RANGE_START: first, RANGE_END: last}
 
 
 def process_tag(run_id: str, process: str) -> dict[str, str]:
-    """The tag by which a run names the process that executes it."""
     return {PROCESS_TAG: f"{run_id} {process}"}
 
 
@@ -77,7 +75,6 @@ def flow_of(run: dg.DagsterRun) -> str:
 
 
 def is_judged(run: dg.DagsterRun) -> bool:
-    """Whether the run ended because its tick was judged wrong."""
     return run.tags.get(JUDGED_TAG) == run.run_id
 
 

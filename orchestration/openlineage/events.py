@@ -49,8 +49,6 @@ class Parent:
 
 @dataclass(frozen=True, slots=True)
 class LineageRun:
-    """Ticks that are to be committed together."""
-
     flow: FlowAsset
     shape: FlowShape
     columns: Described

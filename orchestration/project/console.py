@@ -32,7 +32,6 @@ class Console:
         self._yes = bool(getattr(options, "yes", False))
 
     def say(self, *lines: str) -> None:
-        """Tells people lines; where this process logs JSON, whoever collects that."""
         for line in lines:
             if are_json():
                 log("progress", line.strip())
@@ -127,11 +126,9 @@ class ProgressLine:
         self._shown = sys.stderr.isatty()
 
     def say(self, text: str) -> None:
-        """Shows a text in the place of what is there."""
         self._write(f"\r  {in_a_line(text)} ")
 
     def end(self) -> None:
-        """Takes the line away."""
         self._write("\r\033[K")
 
     def _write(self, text: str) -> None:
@@ -152,7 +149,6 @@ def value_in(text: str, item: ItemType) -> Any:
 
 
 def wrong_where(text: str, problem: str, cure: str) -> DataError:
-    """The error of a `--where` that names no rows."""
     return DataError.of("config", f"`--where {text}`: {problem}", help=cure)
 
 

@@ -46,7 +46,6 @@ def open_logs(style: str, name: str = "") -> None:
 
 
 def are_json() -> bool:
-    """Whether this process logs JSON."""
     return any(isinstance(handler.formatter, _AsJson) for handler in _LOG.handlers)
 
 

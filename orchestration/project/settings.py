@@ -256,7 +256,6 @@ def _openlineage(to: str | None, base: Path) -> str | None:
 
 
 def _directory(environ: Mapping[str, str], name: str) -> Path | None:
-    """The directory that a variable names, where it names one."""
     given = environ.get(name)
     if not given:
         return None

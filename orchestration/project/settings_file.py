@@ -121,13 +121,11 @@ def worker_token(environ: Mapping[str, str], file: Path | None) -> str | None:
 
 
 def host_and_port(address: str) -> tuple[str, int]:
-    """The two parts of `HOST:PORT`."""
     host, _, port = address.rpartition(":")
     return host.strip("[]"), int(port)
 
 
 def wrong_address(value: str) -> tuple[str, str] | None:
-    """What is wrong with an address of a worker, and the cure."""
     found = _TCP.fullmatch(value)
     if value == NONE or (found and int(found["port"]) < 2**16):
         return None
@@ -135,7 +133,6 @@ def wrong_address(value: str) -> tuple[str, str] | None:
 
 
 def wrong_listening(value: str) -> tuple[str, str] | None:
-    """What is wrong with an address that metrics are told at, and the cure."""
     found = _TCP.fullmatch(value if ":" in value else f"localhost:{value}")
     if found and int(found["port"]) < 2**16:
         return None
@@ -163,12 +160,10 @@ def wrong_directory(value: str) -> Wrong:
 
 
 def wrong_landing(value: str) -> Wrong:
-    """What is wrong with a place where data lands: a directory, or a folder in a store."""
     return wrong_place(value) if is_remote(value) else wrong_directory(value)
 
 
 def wrong_place(value: str) -> Wrong:
-    """What is wrong with a folder in a store."""
     if not is_remote(value):
         return "no folder in a store", "write its URL, as `s3://bucket/folder`"
     try:
@@ -315,7 +310,6 @@ class FileSettings:
 
 @cache
 def known_settings() -> Mapping[str, Mapping[str, KnownSetting]]:
-    """The settings, by table and key."""
     found: dict[str, dict[str, KnownSetting]] = {}
     for of in fields(FileSettings):
         known: KnownSetting = of.metadata["known"]

@@ -47,8 +47,6 @@ class StateShape:
 
 @dataclass(frozen=True, slots=True)
 class OutputShape:
-    """An output; `parents` are the inputs and states that it is computed from."""
-
     name: str
     stratum: int
     columns: ColumnTypes

@@ -245,7 +245,6 @@ Mask = Any
 def counted(
     expected: Sequence[Expect], shown: WrittenRows, session: Callable[[], Any]
 ) -> Mapping[str, CheckFacts]:
-    """What breaks each check, by its name; `session` gives the Spark that wrote many rows."""
     types, found = dict(shown.spec.items), dict[str, CheckFacts]()
     asked: dict[str, Callable[[pa.Table], Mask]] = {}
     for check in checks_of_columns(expected):

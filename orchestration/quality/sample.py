@@ -113,7 +113,6 @@ class Sample:
 
     @cached_property
     def _plan(self) -> TickPlan:
-        """The program as a plan: the one that runs may leave inputs out."""
         return planned(self.program)
 
     def _judge(
@@ -267,7 +266,6 @@ def taken(pieces: Iterable[pa.Table], places: Sequence[int]) -> pa.Table:
 def _keys(
     rows: Sequence[Any], fields: Sequence[FieldPath], most: int
 ) -> dict[Hashable, tuple[Any, ...]]:
-    """The first keys among rows, by their forms."""
     found: dict[Hashable, tuple[Any, ...]] = {}
     for row in rows:
         if len(found) >= most:
@@ -337,8 +335,6 @@ class ComputedOutput(NamedTuple):
 
 @dataclass(frozen=True)
 class ComparedKeys:
-    """What a plan and the program give for some keys."""
-
     slices: FlowSlices
     asked: ComputedOutput
     where: Where
@@ -435,5 +431,4 @@ def _quoted(name: str, value: Any) -> str:
 
 
 def verdict_of(seen: Mapping[str, Any], *, passed: bool = True) -> Verdict:
-    """A verdict of this check."""
     return Verdict(EQUALS, passed, SAYS, dict(seen))

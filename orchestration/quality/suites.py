@@ -126,8 +126,6 @@ def laws_suite(flow: str) -> gx.ExpectationSuite:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One kind of what is expected of one column."""
-
     name: str
     kind: CheckKind
     expect: Expect
@@ -146,7 +144,6 @@ class CheckFacts:
     problem: str = ""
 
     def and_of(self, other: CheckFacts) -> CheckFacts:
-        """The facts of these rows and others."""
         some = (*self.some, *other.some)[:MOST_ROWS]
         return CheckFacts(self.rows + other.rows, self.broken + other.broken, some)
 
@@ -174,7 +171,6 @@ def declared_checks(expected: Iterable[Expect]) -> dict[str, str]:
 
 
 def _kinds(expect: Expect) -> dict[CheckKind, str]:
-    """What is expected of a column, in words."""
     column, kinds = f"`{expect.column}`", dict[CheckKind, str]()
     if expect.not_null:
         kinds["not_null"] = f"{column} is never null"
@@ -194,7 +190,6 @@ def _kinds(expect: Expect) -> dict[CheckKind, str]:
 
 
 def output_suite(flow: str, output: str, expected: Iterable[Expect]) -> gx.ExpectationSuite:
-    """The suite of what the author expects of `output`: no row of a tick breaks a check."""
     from .library import gx, gxe
 
     return gx.ExpectationSuite(
@@ -258,7 +253,6 @@ def judge_counts(
 
 
 def _verdict(verdict: Verdict, facts: CheckFacts, severity: str) -> Verdict:
-    """The verdict, with what was seen of the rows."""
     if facts.problem:
         says = verdict.says if verdict.passed else f"{verdict.says}; {facts.problem}"
         return replace(verdict, says=says, seen={"problem": facts.problem}, severity=severity)
@@ -309,7 +303,6 @@ def _results(
 
 
 def _compared(one: ValidationResult, row: Mapping[Hashable, Any]) -> dict[str, Any]:
-    """Of a row what an expectation compares in it."""
     config = one.expectation_config
     names = [v for key, v in config.kwargs.items() if "column" in key] if config else []
     return {name: row[name] for name in (*names, "problem") if name in row}

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TableSize:
-    """What a table holds: rows, and the bytes and number of its files."""
-
     rows: int
     bytes: int
     files: int
@@ -112,7 +110,6 @@ class FlowPage:
         return {sinks[node]: text for node, text in explained if node in sinks}
 
     def place(self, name: str) -> Span | None:
-        """Where an input is read by the program."""
         return self.plan.graph.sources[name].span
 
 

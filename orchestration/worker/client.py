@@ -186,7 +186,6 @@ def _gone(what: str) -> InfrastructureError:
 
 
 def error_of(message: Mapping[str, Any]) -> Exception:
-    """The error that came up there, as one that came up here."""
     name = message["error"]
     if "diagnostics" in message:
         return KINDS[name](*(of_record(Diagnostic, one) for one in message["diagnostics"]))
@@ -224,7 +223,6 @@ KINDS: Mapping[str, type[HydroError]] = {
 
 
 def settings_asked(project: ProjectSettings) -> dict[str, Any]:
-    """The settings that go with ticks to a worker."""
     said = {name: getattr(project, name) for name in _SETTINGS}
     return {**said, "home": str(project.home), "landing": str(project.landing)}
 
@@ -282,7 +280,6 @@ class TickWork:
 
 
 def failure(error: BaseException) -> dict[str, Any]:
-    """What is told of an error: its diagnostics, or where it came from."""
     if isinstance(error, HydroError):
         said = [as_record(diagnostic) for diagnostic in error.diagnostics]
         kinds = [kind.__name__ for kind in type(error).__mro__]
@@ -303,7 +300,6 @@ def _flow_named(name: str, project: Project) -> FlowAsset:
 
 
 def asked_json(asked: TickRequest) -> dict[str, Any]:
-    """What is asked for, by the ticks' keys."""
     return {
         "asked": _spans(asked.asked),
         "also": _spans(asked.also),

@@ -34,11 +34,9 @@ class WorkerRunLauncher(dg.DefaultRunLauncher):
     def from_config_value(
         cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]
     ) -> WorkerRunLauncher:
-        """The launcher as the instance's settings ask for it."""
         return cls(inst_data=inst_data, **config_value)
 
     def launch_run(self, context: LaunchRunContext) -> None:
-        """Hands the run to the worker, or launches it in a process of its own."""
         run = context.dagster_run
         answer = self._ask(do="run", run=run.run_id, flow=flow_of(run), home=str(self._home))
         if answer.get("kind") == "taken":
@@ -47,7 +45,6 @@ class WorkerRunLauncher(dg.DefaultRunLauncher):
         super().launch_run(context)
 
     def terminate(self, run_id: str) -> bool:
-        """Interrupts the run."""
         run = self._instance.get_run_by_id(run_id)
         if run is None or run.is_finished:
             return False

@@ -30,8 +30,6 @@ NAME = "hydrotick worker"
 
 
 class ProcessLoop:
-    """The work that is done, and whether there is to be more."""
-
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._given: queue.Queue[dict[str, Any] | None] = queue.Queue()
@@ -39,7 +37,6 @@ class ProcessLoop:
         """The number of the work that goes on or is to begin; None: none is wanted."""
 
     def read(self) -> None:
-        """Reads what the worker says, until it says no more."""
         for message in self._channel.messages():
             if message["do"] != "cancel":
                 self._wanted = message["job"]

@@ -99,7 +99,6 @@ class WorkerService:
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """Takes no more work, and interrupts what goes on."""
         self.drain()
         with self._changed:
             self._stopping = True
@@ -108,7 +107,6 @@ class WorkerService:
                     process.cancel(process.job)
 
     def status(self) -> dict[str, Any]:
-        """How it is: what goes on, what waits, and its processes."""
         with self._changed:
             waiting = [job.as_json() for job in self._turns]
             processes = [(one, one.job) for one in self._processes]
@@ -369,7 +367,6 @@ class Turns:
         return iter(list(self._waiting))
 
     def add(self, job: WorkerJob) -> None:
-        """Work that waits from now on."""
         self._waiting.append(job)
 
     def next(self, busy: set[str]) -> list[WorkerJob]:
@@ -381,7 +378,6 @@ class Turns:
         return sorted(first.values(), key=lambda job: (self._last.get(job.flow, 0), job.number))
 
     def take(self, job: WorkerJob) -> None:
-        """The work begins: its flow has had its turn."""
         self._waiting.remove(job)
         self._last[job.flow] = next(self._turn)
 
@@ -408,7 +404,6 @@ class WorkCounts:
         self._wrong: dict[int, str] = {}
 
     def record(self, job: WorkerJob, message: Message) -> None:
-        """Takes what a process tells of its work."""
         kind = message["kind"]
         with self._lock:
             if kind in _ENDS:
@@ -421,7 +416,6 @@ class WorkCounts:
                 self._seconds[job.flow] += round(1000 * job.seconds)
 
     def as_json(self) -> dict[str, Any]:
-        """The counts, each with what it is of."""
         with self._lock:
             return {
                 "ends": [[*of, number] for of, number in sorted(self._ends.items())],
@@ -512,7 +506,6 @@ class TickProcess:
         return self._process.poll() is not None
 
     def begin(self, job: WorkerJob) -> None:
-        """Gives it work, while it has none."""
         self.job, self.flow, job.began = job, job.flow, time.monotonic()
         # What it cannot be told any more is noticed by who reads what it says.
         with suppress(OSError):
@@ -528,17 +521,14 @@ class TickProcess:
         threading.Thread(target=self._kill_if, args=(job,), daemon=True).start()
 
     def end(self) -> None:
-        """Lets it end: what it does is interrupted."""
         self._channel.end_side()
 
     def kill(self, why: str) -> None:
-        """Ends it at once."""
         self.why = why
         with suppress(ProcessLookupError):
             self._process.kill()
 
     def memory(self) -> int:
-        """The bytes that it has in memory, with the processes that it has started."""
         return sum(map(_resident, _with_children(self.number)))
 
     def _kill_if(self, job: WorkerJob) -> None:

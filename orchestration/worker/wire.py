@@ -91,11 +91,9 @@ class Channel:
             yield json.loads(line)
 
     def wait_at_most(self, seconds: float | None) -> None:
-        """Waits no longer than that for each message; None: as long as it takes."""
         self._connection.settimeout(seconds)
 
     def end_side(self) -> None:
-        """Says that nothing more is sent, and that nothing more is wanted."""
         with suppress(OSError):
             self._connection.shutdown(socket.SHUT_WR)
 
@@ -108,7 +106,6 @@ class Channel:
                 pass
 
     def close(self) -> None:
-        """Ends the connection, also for those who wait for a message of it."""
         with suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
         # Whoever reads has come to the end by now, and lets go of the lines.

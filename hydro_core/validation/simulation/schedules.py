@@ -71,11 +71,9 @@ class ScheduledRules:
         )
 
     def run(self) -> RulesRun:
-        """The program before its first tick."""
         return RulesRun(self)
 
     def batches(self, facts: Iterable[GroundFact]) -> dict[str, list[Any]]:
-        """Facts as items of the inputs."""
         found: dict[str, list[Any]] = {}
         for number, row in facts:
             predicate = self.predicates[number]
@@ -84,7 +82,6 @@ class ScheduledRules:
         return found
 
     def outcome(self, outputs: Mapping[str, Sequence[Any]]) -> TickOutcome:
-        """The outputs of a tick as facts."""
         holds, sent = set[GroundFact](), set[GroundFact]()
         for name, items in outputs.items():
             if name in self.numbers:
@@ -105,7 +102,6 @@ class ScheduledRules:
 
 
 def _item(predicate: Predicate, row: tuple[Any, ...], item: ItemType) -> Any:
-    """A row as an item of the input: columns that no rule reads are null."""
     match item:
         case Tuple():
             return Struct(row)
@@ -250,8 +246,6 @@ def _last_first(random: Random) -> ChooseArriving:
 
 @dataclass(frozen=True, slots=True)
 class Explored:
-    """How far a search is: schedules, the ticks in them, and what was found."""
-
     schedules: int
     ticks: int
     found: Played | None = None
@@ -269,7 +263,6 @@ class ScheduleSearch:
     progress: Callable[[Explored], None] = lambda _: None
 
     def run(self, schedules: int, seed: int) -> Explored:
-        """Runs schedules until one leads to what must not hold."""
         tried, ticks = set[int](), 0
         for number in range(schedules):
             random = Random(f"{seed}/{number}")  # noqa: S311 - schedules, no secrets
@@ -386,7 +379,6 @@ def _one_less(ticks: tuple[Facts, ...]) -> Iterator[tuple[Facts, ...]]:
 
 
 def facts_of(rules: ScheduledRules, tick: TickInput) -> frozenset[GroundFact]:
-    """The facts that the items of a tick's inputs are."""
     return frozenset(
         (rules.numbers[name], _row(rules.rules.predicates[name], item))
         for name, batch in tick.batches.items()
@@ -431,7 +423,6 @@ def as_ticks(
 
 
 def invariant_text(program: RuleProgram, number: int) -> str:
-    """An invariant as it stands."""
     _, span = program.never[number]
     start = program.source.offset(span.line, span.column)
     end = program.source.offset(span.end_line, span.end_column)

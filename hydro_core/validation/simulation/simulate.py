@@ -78,7 +78,6 @@ class Case:
         return found
 
     def until(self, count: int) -> Case:
-        """The first ticks alone."""
         ranges, left = [], count
         for length in self.ranges:
             if left > 0:
@@ -275,7 +274,6 @@ class Simulation:
     def _difference(
         self, case: Case, ways: Sequence[Way] = ("plan", "order", "pipeline")
     ) -> Divergence | None:
-        """The first difference between the program and one of the ways."""
         program, windows = self._subject.program, self._subject.windows
         ticks = case.inputs(windows)
         wanted, self._refusal = outputs_before_failure(program, ticks, self._subject.settings)
