@@ -28,7 +28,6 @@ from hydro_core.ticks.calendar import span
 from hydro_core.types.item import QUARANTINE
 from hydro_core.types.records import as_record
 
-from ..code_location.asset_paths import last_path
 from ..code_location.next_run import next_run
 from ..deploy.deployments import Undeployed, started_empty
 from ..flows.flows import Flows, Quarantined, quarantined
@@ -45,6 +44,7 @@ from ..instance import SETTINGS
 from ..instance.run_tags import FLOW_TAG, IN_FLIGHT, UNDONE, keys_of, process_of
 from ..project import project
 from ..project.console import Console, asked_flow, flow_named
+from ..project.shape import last_path
 from .maintenance import verified
 
 if TYPE_CHECKING:

@@ -37,8 +37,7 @@ from hydro_core.ticks.calendar import Calendar, Feed, cron_of
 from hydro_core.types.item import QUARANTINE
 
 from ..deploy.deployments import Deployments
-from ..project.shape import FlowShape, OutputShape, StateShape
-from .asset_paths import asset_path
+from ..project.shape import FlowShape, OutputShape, StateShape, asset_path
 
 _OUTPUT_COLUMNS = {
     "tick": "the number of the tick that gave the row",

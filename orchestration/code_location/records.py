@@ -36,7 +36,7 @@ from ..instance.run_tags import (
     process_of,
     process_tag,
 )
-from .asset_paths import last_path
+from ..project.shape import last_path
 
 _MOST_RUNS = 200
 

@@ -42,7 +42,7 @@ from ..instance.run_tags import (
     TICKS_TAG,
     committed_ticks_tag,
 )
-from ..openlineage.events import Parent
+from ..openlineage import Parent
 from ..project.shape import FlowShape, shape_of
 from ..quality.suites import (
     CURE,

@@ -1,11 +1,11 @@
-"""The shape of a flow as its assets show it: inputs, states and outputs, each with its columns and
-what it is computed from.
+"""Shape of a flow as its assets show it: inputs, states and outputs with their columns and lineage.
 
-It is worked out from the program alone; neither Spark nor the optimizer is loaded.
+It is worked out from the program alone; neither Spark nor the optimizer nor Dagster is loaded.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +14,7 @@ from hydro_core.catalog.itemwise import SOURCE
 from hydro_core.errors import Span
 from hydro_core.ir.graph import Endpoint, Graph, NodeId
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
+from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.types.ddl import to_ddl
 from hydro_core.types.item import WRONG, Array, FieldPath, ItemType, Order, Row, Tuple
 
@@ -231,3 +232,32 @@ def _parents(plan: TickPlan, streams: Sequence[Endpoint]) -> list[str]:
         behind = {slot.stream for slot in slots}
         todo += [endpoint.node for endpoint in node.inputs if endpoint not in behind]
     return sorted(found)
+
+
+_NO_NAME = re.compile(r"\W+", re.ASCII)
+
+
+def asset_path(flow: FlowAsset, asset: str) -> list[str]:
+    """The path of an asset of the flow: of "state/NAME", "landing/NAME", or an output.
+
+    An input that is another flow's output has the path that it has there.
+    """
+    kind, _, name = asset.rpartition("/")
+    if kind == "landing" and name in flow.reads:
+        read = flow.reads[name]
+        return [read.flow, read.output]
+    # The UI shows the last part of a key, and a state often has the name of an input.
+    match kind:
+        case "":
+            return [flow.name, name]
+        case "state":
+            # What a plan has more of than the program is named in words: `totals of shard 2`.
+            return [flow.name, kind, f"{_NO_NAME.sub('_', name)}_state"]
+        case _:
+            return [flow.name, kind, name]
+
+
+def last_path(flow: FlowAsset, plan: TickPlan) -> list[str]:
+    """The path of the asset that a tick records last: a tick that it has, all have."""
+    tables = [*(f"state/{slot.id}" for slot in plan.slots), *plan.graph.sinks]
+    return asset_path(flow, tables[-1])

@@ -24,7 +24,7 @@ from ..deploy.deployments import started_empty
 from ..flows.flows import Flows
 from ..flows.landed_past import LandingReads, look
 from ..flows.readiness import Ready, refuse_held
-from ..openlineage.events import Parent, with_lineage
+from ..openlineage import Parent, with_lineage
 from ..project.settings import ProjectSettings
 from ..quality.suites import landed_verdicts, quarantine_verdicts
 from .correction import correct, first_to_correct, forget_lists, says, seen_again

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow, span
 
-from ..openlineage.events import Parent
+from ..openlineage import Parent
 from ..project.logs import log
 from .ranges import Log
 from .report import TickReport

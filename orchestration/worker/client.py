@@ -23,7 +23,7 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.records import as_record, of_record
 
-from ..openlineage.events import Parent
+from ..openlineage import Parent
 from ..project.logs import open_logs
 from ..project.project import Project
 from ..project.settings import ProjectSettings

@@ -106,8 +106,8 @@ _REASONS: Mapping[str, str] = {
         hydro_core/spark/store/lookups/checked_file.py write_checked: OSError
         hydro_core/spark/store/lookups/lookup_files.py _remove: OSError
         orchestration/code_location/sensors.py tell: OSError
-        orchestration/openlineage/events.py with_lineage: HydroError
-        orchestration/openlineage/events.py send: OSError
+        orchestration/openlineage.py with_lineage: HydroError
+        orchestration/openlineage.py send: OSError
         hydro_core/storage/lease.py _keep: HydroError
     """,
     "It goes another way to the same rows, which meets the outage as well.": """

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from hydro_core.errors import HydroError
 from hydrotick.instance.run_tags import CORRECT, CORRECT_TAG
-from hydrotick.openlineage.events import send
+from hydrotick.openlineage import send
 from hydrotick.project.settings import project_settings
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import PROGRAM, Run, land, opened

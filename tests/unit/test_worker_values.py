@@ -23,7 +23,7 @@ from hydro_core.spark.functions.reruns import GuardedFunction, Rerun
 from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.records import as_record, of_record
 from hydrotick.flows.late_arrivals import ChangedTicks, LateArrivals
-from hydrotick.openlineage.events import Parent
+from hydrotick.openlineage import Parent
 from hydrotick.quality.changed import Changed, CorrectionResult, RowsRead
 from hydrotick.quality.suites import Verdict
 from hydrotick.runner.report import TickReport

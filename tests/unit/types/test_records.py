@@ -24,7 +24,7 @@ from hydro_core.spark.store.ledger.record_columns import as_row, as_rows, column
 from hydro_core.types.records import as_record, hints_of, of_record
 from hydrotick.cli.copies import CopyNote
 from hydrotick.flows.late_arrivals import LateArrivals
-from hydrotick.openlineage.events import Parent
+from hydrotick.openlineage import Parent
 from hydrotick.quality.changed import CorrectionResult
 from hydrotick.quality.suites import Verdict
 from hydrotick.runner.report import TickReport

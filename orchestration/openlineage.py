@@ -1,7 +1,8 @@
-"""The events of a run: that it starts, and how it ended, with columns and where they come from.
+"""OpenLineage events of a run (openlineage.io): its start and its end, with columns and lineage.
 
-They are told where the project's settings ask for it: a line of a file each, or a POST each. What
-does not work is a warning.
+Spec 2-0-2. A job is a flow, a run is ticks that are committed together. Events are sent where the
+project's settings ask for it: a line of a file each, or a POST each. What does not work is a
+warning.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from hydro_core.project.discover import place_of
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
 
-from ..deploy.deployments import comments_of
-from ..project.shape import ColumnTypes, FlowShape, OutputShape, shape_of
-from ..runner.report import TickReport
+from .deploy.deployments import comments_of
+from .project.shape import ColumnTypes, FlowShape, OutputShape, shape_of
+from .runner.report import TickReport
 
 if TYPE_CHECKING:
-    from ..flows.flows import Flows
+    from .flows.flows import Flows
 
 
 Ended = Literal["COMPLETE", "FAIL", "ABORT"]
