@@ -42,7 +42,7 @@ _FILES = "file"
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """What has started the ticks: a run of the orchestrator, and the job that it is of."""
+    """Parent of ticks in lineage: a run of the orchestrator, and its job."""
 
     run: str
     job: str
@@ -53,7 +53,7 @@ class LineageRun:
     flow: FlowAsset
     shape: FlowShape
     columns: Described
-    """What is said of the columns of inputs and outputs."""
+    """Descriptions of the columns of inputs and outputs."""
     inputs: Mapping[str, str]
     """Where each input is."""
     outputs: Mapping[str, str]

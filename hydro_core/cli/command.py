@@ -20,7 +20,7 @@ from hydro_core.errors import HydroError
 Topic = Literal["A program by itself", "A project", "Ticks", "What is deployed", "Tables"]
 Prerequisite = Literal["nothing", "a program", "a project"]
 Asked = argparse.Namespace
-"""What the words of a command line say, by the names of the arguments."""
+"""Parsed arguments of a command line, by their names."""
 
 
 class MisuseError(Exception):
@@ -62,12 +62,12 @@ class Word:
 
     @property
     def is_option(self) -> bool:
-        """Whether it is named, and not known by its place."""
+        """True for an option, False for a positional argument."""
         return self.name.startswith("--")
 
     @property
     def is_switch(self) -> bool:
-        """Whether it is an option without a value."""
+        """True for an option without a value."""
         return self.is_option and not self.value and not self.choices
 
     def declare(self, parser: argparse._ActionsContainer) -> None:
@@ -123,7 +123,7 @@ class Command:
     ends: tuple[tuple[int, str], ...] = ()
 
     def parser(self) -> argparse.ArgumentParser:
-        """What reads the words after its name."""
+        """Parser of the words after its name."""
         width = shutil.get_terminal_size().columns - 2
         parser = argparse.ArgumentParser(
             prog=f"hydrotick {self.name}",

@@ -113,7 +113,7 @@ def _style(words: Sequence[str]) -> str:
 
 
 def _help() -> str:
-    """What `hydrotick --help` prints: the commands, by what they are about."""
+    """Help of `hydrotick`: the commands, by topic."""
     width = shutil.get_terminal_size().columns - 2
     there = commands()
     parts = [f"{_USAGE}\nStateful dataflow programs, run tick by tick."]

@@ -18,7 +18,7 @@ from hydro_core.types.records import as_record
 _PIECE = 1_000
 """So many lines are written at once, where there may be any number."""
 UNREAD = 128 + signal.SIGPIPE
-"""What a shell says of a program whose reader has left."""
+"""Exit code that a shell reports of a program whose reader has left."""
 
 
 @dataclass(frozen=True, slots=True)

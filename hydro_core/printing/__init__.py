@@ -1,1 +1,1 @@
-"""What is printed of programs and of what they give: at the command line, and in notebooks."""
+"""Programs, plans and rows as text, for the command line and for notebooks."""

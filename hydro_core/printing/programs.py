@@ -1,4 +1,4 @@
-"""What `check` and `optimize` say of a program, at the command line and in Python alike."""
+"""Reports of `check` and `optimize`, the same at the command line and in Python."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class BestPlan(Optimized):
     """The best plan of a program; its text is what `hydrotick optimize` prints."""
 
     forms: tuple[StreamForm, ...] = ()
-    """Of what is given and stored, if the plan is explained."""
+    """Forms of outputs and states, if the plan is explained."""
 
     def __str__(self) -> str:
         parts = [report.as_text(self)]
@@ -141,7 +141,7 @@ def _types(typed: Typed, node: Node) -> tuple[str, str]:
 
 
 def _stored_anew(program: Compiled) -> Sequence[str]:
-    """What is said of outputs of which all rows are stored in each tick, also by the best plan."""
+    """Sentences about outputs whose rows the best plan stores anew in each tick."""
     if not any(written_whole(planned(program))):
         return []  # the best plan takes longer than all else here
     return list(written_whole(planned(program, best_plan(program))))

@@ -18,7 +18,7 @@ GAP = "  "
 class _Column:
     width: int
     is_right: bool | None = None
-    """Whether all values are numbers; None: none has been seen that is not null."""
+    """True while all values are numbers; None before the first value that is not null."""
 
     def padded(self, cell: str) -> str:
         return cell.rjust(self.width) if self.is_right else cell.ljust(self.width)

@@ -1,1 +1,1 @@
-"""What a project declares: its flows, found in its asset folders, read and judged."""
+"""Declarations of a project: its flows, found in asset folders, read and judged."""

@@ -196,7 +196,7 @@ def _declared(file: Path) -> Iterator[FlowAsset]:
 
 
 def _does_not_load(file: Path, problem: BaseException) -> ProgramError:
-    """What the code of an asset raised, at the line of the asset that led there."""
+    """Error of an asset's code, at the line of the asset that raised it."""
     if isinstance(problem, SyntaxError) and problem.filename:
         line, text = problem.lineno or 1, (problem.text or "").rstrip("\n")
         column = problem.offset or 1
@@ -274,7 +274,7 @@ def graph_of_module(folder: Path, spec: str, params: Params) -> Graph:
 
 
 def _makes_flow(value: object, module: ModuleType, file: Path) -> TypeGuard[FunctionType]:
-    """Whether it is a function of that very file, and says that it gives a flow."""
+    """True for a function of that very file whose annotation says that it returns a flow."""
     from hydro_core.ir.graph import Graph
     from hydro_core.lang.flow import FlowBuilder
 
@@ -305,7 +305,7 @@ def _imported(module: FlowModule) -> ModuleType:
 
 
 def _lies_at(top: ModuleType, file: Path) -> bool:
-    """Whether a module, or the package of that name, is the one whose part lies at a file."""
+    """True if the file is a part of the module, or of the package of that name."""
     own = [top.__file__] if top.__file__ else list(getattr(top, "__path__", ()))
     places = [os.path.realpath(place).removesuffix("/__init__.py") for place in own]
     real = os.path.realpath(file)

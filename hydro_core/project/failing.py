@@ -128,7 +128,7 @@ def _functions(node: Node) -> Iterator[tuple[Fn, Arg]]:
 
 
 def _is_of_an_item(node: Node, arg: Arg) -> bool:
-    """Whether a function is called with an item of the only input, and nothing else."""
+    """True if a function takes an item of the only input, and nothing else."""
     return len(node.inputs) == 1 and not arg.leading and arg.kind != "value"
 
 

@@ -242,7 +242,7 @@ class FlowAsset:
         return Diagnostic("config", said, self.places.get(where), help=cure)
 
     def numbered_by(self, name: str) -> Calendar | None:
-        """Whose ticks number the rows of an input; None: the flow's own."""
+        """Calendar that numbers the rows of an input; None: the flow's own."""
         read = self.reads.get(name)
         theirs = self.fed_by.get(read.flow) if read else None
         return None if theirs is None else theirs.calendar

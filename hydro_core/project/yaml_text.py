@@ -37,7 +37,7 @@ def is_within_project(file: Path, folder: Path) -> bool:
 
 
 def leads_out(file: Path) -> bool:
-    """Whether a file is a link to one that is not below its folder."""
+    """True if a file is a link to one that is not below its folder."""
     return not _is_below(file, file.parent)
 
 
@@ -335,7 +335,7 @@ def _with_digits(value: float, text: str) -> float:
 
 
 def _shown(value: YamlValue) -> str:
-    """What it is, or as it is written, if that is short."""
+    """Text of a value as it is written, or its kind if that is long."""
     if not value.of or not isinstance(value.of, dict | list):
         return _kind(value)
     text = yaml.safe_dump(value.plain, default_flow_style=True, sort_keys=False, width=_MOST_SHOWN)

@@ -193,7 +193,7 @@ def outputs_before_failure(
 
 
 def same_items(a: Sequence[Any], b: Sequence[Any], ordered: bool) -> bool:
-    """Whether these are the same items, each as often, and in the same order if `ordered`."""
+    """True if these are the same bag of items; the same list if `ordered`."""
     left, right = list(map(canonical, a)), list(map(canonical, b))
     if left == right or (not ordered and Counter(left) == Counter(right)):
         return True

@@ -56,10 +56,10 @@ class SlicedRun:
     """The inputs of which more can matter than was to be loaded."""
     _seen: dict[SeenValues, CanonicalValues] = field(default_factory=dict)
     _tests: dict[InputPosition, list[tuple[int, FieldTests]]] = field(default_factory=dict)
-    """What enters an operator has to meet, and how old it may be, as far as that is known."""
+    """Conditions on the input of each operator, and its least tick, as far as they are known."""
 
     def first_wanted(self) -> Mapping[str, WantedRows]:
-        """What is wanted of those inputs of which that is known before anything is read."""
+        """Wanted rows of the inputs for which they are known before anything is read."""
         needs = self.slice.inputs
         return {name: self._wanted(name) for name in needs if needs[name] and not self._open(name)}
 
@@ -136,7 +136,7 @@ class SlicedRun:
         return found
 
     def _open(self, name: str) -> list[SeenValues]:
-        """What is yet to be seen before it is known what of an input can matter."""
+        """Values that must be seen before the wanted rows of an input are known."""
         conditions = {of for need in self.slice.inputs[name] for _, of in need.conditions}
         return [of for of in conditions if isinstance(of, SeenValues) and of not in self._seen]
 
@@ -190,7 +190,7 @@ class SlicedRun:
         return {canonical(value): value for value in of.values}
 
     def _keep(self, node: Node, i: int, tick: int, bag: Bag) -> Bag:
-        """Of what enters an operator what is asked of it at the tick."""
+        """Items of an operator's input that the slice needs at the tick."""
         if not bag.items:
             return bag
         edge = (node.id, i)
@@ -214,7 +214,7 @@ class LandedRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Shrunk:
-    """What is left of a slice."""
+    """Rows that are left of a slice."""
 
     rows: ItemsByTick
     left_out: int
@@ -306,7 +306,7 @@ class _Search:
         self.untried |= self.stale
 
     def _is_needed(self, group: Iterable[LandedRow]) -> bool:
-        """Whether the answer is another one without the group."""
+        """True if the answer differs without the group."""
         without = dict.fromkeys(self.kept)
         for row in group:
             del without[row]

@@ -87,7 +87,7 @@ def correct(options: Asked) -> Result:
 def _begun(
     flow: FlowAsset, runner: TickRunner, key: str, last: int | None, console: Console
 ) -> bool:
-    """Whether the open ticks may follow: the committed ones from `--from` on are done again."""
+    """Recomputes the committed ticks from `--from` on; False if that is not agreed to."""
     calendar, done = flow.ticks.calendar, runner.next_tick(flow)
     first, window = calendar.window_of(key), calendar.window
     if first.tick == done:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hydro_core.cli.command import Asked
-from hydro_core.cli.output import print_error
+from hydro_core.cli.output import Result, print_error
 from hydro_core.project.flow_asset import FlowAsset
 
 from ..deploy.planning import DeployOptions, DeployPlan, plan_deployment, readers_of_dropped
@@ -29,36 +29,31 @@ NOTHING, CHANGES = 0, 3
 """Exit codes of `plan`; 1 says that the program cannot be deployed."""
 
 
-def plan(options: Asked) -> int:
+def plan(options: Asked) -> Result:
     flow, settings = asked_flow(options)
-    console, runner = Console(options), TickRunner(settings)
-    planned, report = _planned(flow, runner, options)
-    console.give(report.as_json(), str(report))
-    if planned is None:
-        return CHANGES if report.active is None else NOTHING
-    return NOTHING if planned.changes_nothing else CHANGES
+    planned, report = _planned(flow, TickRunner(settings), options)
+    changes = report.active is None if planned is None else not planned.changes_nothing
+    return Result(report, str(report), CHANGES if changes else NOTHING)
 
 
-def deploy(options: Asked) -> int:
+def deploy(options: Asked) -> Result:
     flow, settings = asked_flow(options)
     console, runner = Console(options), TickRunner(settings)
     planned, report = _planned(flow, runner, options, write=True)
     if planned is None:
-        console.give(report.as_json(), str(report))
-        return 0
+        return Result(report, str(report))
     console.say(str(report).rstrip())
     if not console.agreed():
-        return 1
+        return Result(code=1)
     commit, spent = _switched(flow, runner, console, partial(switch_to, planned, runner))
     number = runner.deployments.prepare(flow).number
     active = f"{flow.name}: deployment {number} is active after {spent:.1f} s"
     console.say(f"{active} (commit {commit.sequence})")
     console.say("  Reload the code location in the Dagster UI to see its assets.")
-    console.give({**report.as_json(), "serves": number, "commit": commit.sequence})
-    return 0
+    return Result({**report.as_json(), "serves": number, "commit": commit.sequence})
 
 
-def rollback(options: Asked) -> int:
+def rollback(options: Asked) -> Result:
     flow, settings = asked_flow(options)
     console, runner = Console(options), TickRunner(settings)
     to = predecessor(flow, runner)
@@ -74,14 +69,14 @@ def rollback(options: Asked) -> int:
             f"  {first} to {last} were corrected since, so its tables of these do not serve"
         )
     if not console.agreed():
-        return 1
+        return Result(code=1)
     commit, spent = _switched(flow, runner, console, partial(roll_back, flow, runner, to))
     active = f"deployment {to.target.number} is active again after {spent:.1f} s"
     console.say(f"{flow.name}: {active} (commit {commit.sequence})")
     undeployed = runner.deployments.undeployed(flow).says
     if undeployed:
         console.say(f"  {undeployed}: `hydrotick deploy {flow.name}` would deploy it again")
-    console.give(
+    return Result(
         {
             "flow": flow.name,
             "before": to.active.number,
@@ -90,7 +85,6 @@ def rollback(options: Asked) -> int:
             "commit": commit.sequence,
         }
     )
-    return 0
 
 
 def _switched(

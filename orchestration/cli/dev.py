@@ -50,7 +50,7 @@ who calls `hydrotick dev` can do nothing.
 _SECONDS_A_DAY = 24 * 3600
 _SECONDS_TO_LOOK = 5
 _SECONDS_TO_STAY = 20
-"""What ends sooner has something wrong with it, such as a port that is taken."""
+"""A process that ends sooner has a permanent problem, such as a port that is taken."""
 _PR_SET_PDEATHSIG = 1
 
 
@@ -101,7 +101,7 @@ def _alone(home: Path, url: str) -> Iterator[None]:
 
 
 def _put_right(found: Project, instance: dg.DagsterInstance) -> None:
-    """What killed processes left in Dagster's records: open runs, and ticks that are missing."""
+    """Mends what killed processes left in Dagster's records: open runs, and missing ticks."""
     runner = TickRunner(found.settings)
     for broken in found.broken:
         _say(f"{broken.name}: {broken.error}")
@@ -216,7 +216,7 @@ def _wait(ui: _Kept, worker: _Kept | None, home: Path) -> int:
 
 
 def _ends_with(parent: int) -> Callable[[], None]:
-    """What makes a child process be interrupted when this one ends, even by SIGKILL."""
+    """Hook of a child process, which is interrupted when this process ends, even by SIGKILL."""
     libc = ctypes.CDLL(None, use_errno=True)
 
     def ask() -> None:

@@ -80,13 +80,13 @@ class Finding:
 
 
 def wrong(what: str, error: HydroError) -> Iterator[Finding]:
-    """What an error says, as findings."""
+    """Findings of an error, one for each diagnostic."""
     for told in error.diagnostics:
         yield Finding(what, "wrong", told.says(), told.help)
 
 
 def looked(what: str, look: Callable[[], str]) -> Iterator[Finding]:
-    """What a look says; what it raises for people is wrong."""
+    """Finding of a probe: its text, or the error that it raises."""
     try:
         yield Finding(what, "ok", look())
     except HydroError as error:
@@ -124,7 +124,7 @@ def _jars(packages: Packages, option: str) -> Finding:
 
 
 def of_directories(settings: ProjectSettings) -> Iterator[Finding]:
-    """Whether what the project writes can be written: a file is, and removed again."""
+    """Writes a file where the project writes, and removes it again."""
     places = {
         "tables and ledgers": settings.pipelines,
         "Dagster's home": settings.dagster_home,
@@ -201,7 +201,7 @@ def _read(place: Remote) -> str:
 
 
 def of_clocks(places: Mapping[str, Remote]) -> Iterator[Finding]:
-    """Whether the clock here is that of the stores, as far as they tell."""
+    """Compares the clock here with those of the stores, as far as they tell."""
     settings = [place.settings for place in places.values() if place.kind == "s3"]
     amazon = "https://s3.{}.amazonaws.com"
     named = {s.endpoint or amazon.format(s.region or "us-east-1") for s in settings}
@@ -297,7 +297,7 @@ def _of_python(one: ExecutorPython) -> Iterator[Finding]:
 
 
 def _of_tables(settings: ProjectSettings, spark: SparkSettings) -> Iterator[Finding]:
-    """Whether executors write where tables are, and read it: as files if that is a directory."""
+    """Has executors write and read where tables are."""
     from hydro_core.spark.files.executor_writes import try_writes
 
     place = settings.pipelines

@@ -33,7 +33,7 @@ data/pipelines/
 !{_INSTANCE}/dagster.yaml.copied
 __pycache__/
 """
-"""What runs have made; Dagster's settings belong to the project."""
+"""Files that runs write; Dagster's settings belong to the project."""
 
 
 def init(options: Asked) -> Result:

@@ -183,7 +183,7 @@ def _where(slices: FlowSlices, output: str, texts: Sequence[str]) -> Where:
 class Why:
     slices: FlowSlices
     where: Where
-    """Which of the output's rows were asked about."""
+    """Conditions on the output's rows that were asked about."""
     run: SlicedRun
     window: TickWindow
     stored: Sequence[Any] | None
@@ -199,7 +199,7 @@ class Why:
 
     @property
     def agrees(self) -> bool:
-        """Whether the table holds what the program gives, as far as that is known."""
+        """True if the table holds what the program gives, as far as that is known."""
         return (
             self.stored is None
             or self.rows is None
@@ -234,7 +234,7 @@ class Why:
 
 
 def as_text(found: Why, limit: int) -> str:
-    """What is printed for people: the rows, then of each input the rows that they come from."""
+    """Text for people: the rows, then for each input the rows that they come from."""
     parts = [*_answer(found, limit), *_inputs(found, limit)]
     return "\n\n".join(part.rstrip("\n") for part in parts)
 

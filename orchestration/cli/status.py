@@ -80,7 +80,7 @@ class RanAgain:
     times: int
     ticks: tuple[str, str]
     stays: bool
-    """Whether it runs in Python from now on, and no range twice because of it."""
+    """It runs in Python from now on, so no range runs twice because of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +104,10 @@ class FlowStatus:
     deployment: int | None
     """The number of the deployment that serves; None before the first tick."""
     undeployed: str
-    """What of the program as it is now is not deployed, in words; empty if nothing."""
+    """Changes of the program that are not deployed, in words; empty if there are none."""
     deployable: bool
     started_empty: tuple[str, ...]
-    """What the deployment began without a past, and since when."""
+    """States and outputs that began without a past, and since when."""
     reruns: tuple[RanAgain, ...]
     """The functions for which ranges of ticks ran again in Python."""
     spark_conf: Mapping[str, str]
@@ -124,7 +124,7 @@ class FlowStatus:
 
     @property
     def is_well(self) -> bool:
-        """Whether it goes on by itself."""
+        """True if it goes on by itself."""
         return self.goes_on and not self.stopped and self.failed is None
 
 
@@ -225,7 +225,7 @@ def _recorded(
 
 
 def _known(ask: Callable[[], T], otherwise: T) -> T:
-    """What is asked for; where it cannot be told, `next` says why."""
+    """The value, or `otherwise` where an error prevents it, which `next` reports."""
     try:
         return ask()
     except (DataError, ProgramError):
@@ -417,7 +417,7 @@ _SECONDS = 2
 
 
 def say_nothing_more(flow: FlowAsset, flows: Flows) -> bool:
-    """Whether Dagster's records surely have nothing of the flow that its ledger does not say."""
+    """True if Dagster's records surely have nothing of the flow beyond its ledger."""
     home, done = flows.project.dagster_home, flows.next_tick(flow)
     if not home.exists():
         return not done
@@ -485,7 +485,7 @@ def _has_runs(runs: sqlite3.Connection, flow: FlowAsset, flows: Flows, tick: int
 
 
 def _has_all_ticks(events: sqlite3.Connection, flow: FlowAsset, flows: Flows, done: int) -> bool:
-    """Whether every committed tick is recorded, the last ones as they were committed last."""
+    """True if every committed tick is recorded, the last ones as they were committed last."""
     key = json.dumps(last_path(flow, flows.plan(flow)))
     last = flow.ticks.calendar.window(done - 1).key
     wiped = events.execute("SELECT wipe_timestamp FROM asset_keys WHERE asset_key = ?", (key,))

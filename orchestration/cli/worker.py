@@ -182,10 +182,10 @@ FLOW_METRICS: Mapping[str, str] = {
     "stopped": "Whether a flow waits for somebody.",
     "broken": "Whether what a flow declares is wrong.",
 }
-"""What is told of each flow, by the names behind `hydrotick_`."""
+"""Metrics of each flow, by their names after `hydrotick_`."""
 
 _SECONDS_KEPT = 10
-"""What was asked for a moment ago is told again: two who ask cost no more than one."""
+"""Metrics are cached for so long: two scrapers cost no more than one."""
 
 
 def metrics(options: Asked) -> Result:
@@ -280,7 +280,7 @@ def _of_flows(found: Project) -> Iterator[MetricFamily]:
 
 
 def _add_last_commit(families: Mapping[str, MetricFamily], flow: FlowAsset, flows: Flows) -> None:
-    """What the ledger has of the last commit of ticks, and how large its tables are."""
+    """Adds the last commit of ticks in the ledger, and the sizes of its tables."""
     commit = flows.deployments.ledger(flow).last_run
     if commit is None:
         return

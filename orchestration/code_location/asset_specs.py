@@ -96,7 +96,7 @@ def flow_specs(flow: FlowAsset, shape: FlowShape, about: About) -> list[dg.Asset
 
 
 def _deps(flow: FlowAsset, parents: Iterable[str]) -> list[dg.AssetDep]:
-    """What an asset is made of; of a flow whose ticks are longer, the one that was over last."""
+    """Dependencies of an asset; on a flow with longer ticks, on the tick that ended last."""
     found = []
     for parent in parents:
         theirs = flow.numbered_by(parent.removeprefix("landing/"))
@@ -308,19 +308,19 @@ class About:
     comments: Comments
     columns: Described
     strata: Mapping[int, str] = field(default_factory=dict)
-    """What each stratum does."""
+    """Sentence about each stratum."""
     written: WrittenDeployment | None = None
     undeployed: str = ""
     changed: frozenset[str] = frozenset()
     tables: Mapping[str, DataPlace] = field(default_factory=dict)
     """Where the outputs are that are tables of their own."""
     link: Callable[[Span | None], Mapping[str, Any]] = lambda _: {}
-    """What an asset shows of a place in the program."""
+    """Metadata of a location in the program."""
     master: str = "local"
     """Where Spark runs the flow."""
 
     def code_version(self, asset: str) -> str | None:
-        """What Dagster knows the program of an asset by: of "state/NAME", or an output."""
+        """Code version of an asset in Dagster: of "state/NAME", or an output."""
         if self.written is None:
             return None
         if asset in self.changed:
@@ -329,7 +329,7 @@ class About:
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """What every table of the flow shows."""
+        """Metadata of every table of the flow."""
         program = {"program": dg.MetadataValue.md(self.drawing)}
         if self.written is None:
             none = "none yet: the first tick deploys the program"
@@ -362,7 +362,7 @@ class About:
         return {"shards": dg.MetadataValue.md(_code(said or str(partition(typed))))}
 
     def of_output(self, name: str, plan: TickPlan) -> Mapping[str, Any]:
-        """What an output shows beside it: the rules that lead from its statement to the plan."""
+        """Further metadata of an output: the rules that lead from its statement to the plan."""
         if self.written is None:
             return {}
         known = self.written.deployment.explanation
@@ -374,7 +374,7 @@ class About:
 
     @property
     def of_flow(self) -> Mapping[str, Any]:
-        """What the flow as a whole shows: its program, what a tick costs, and the rules to that."""
+        """Metadata of the flow: its program, the cost of a tick, and the rules that lead to it."""
         if self.written is None:
             return self.metadata
         made = self.written.deployment
@@ -441,7 +441,7 @@ def as_when_launched(key: str, made: Callable[[], str]) -> str:
 
 
 def _known(key: str) -> str | None:
-    """What goes with the run for which definitions are loaded; None: they are to be shown."""
+    """Value that goes with the run for which definitions are loaded; None: without a run."""
     context = DefinitionsLoadContext.get()
     if context.load_type is not DefinitionsLoadType.RECONSTRUCTION:
         return None

@@ -43,7 +43,7 @@ from .tick_asset import flow_checks, tick_asset
 
 @dataclass(frozen=True, slots=True)
 class FlowDefinitions:
-    """What one flow adds to the code location."""
+    """Definitions that one flow adds to the code location."""
 
     assets: tuple[dg.AssetsDefinition | dg.AssetSpec, ...]
     checks: tuple[dg.AssetChecksDefinition, ...] = ()

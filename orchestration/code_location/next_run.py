@@ -90,7 +90,7 @@ def _next_run(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None
 
 
 def _by_records(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance) -> NextRun | None:
-    """What Dagster's records have in the way of the next tick; None: nothing."""
+    """Obstacle to the next tick in Dagster's records; None: there is none."""
     from .records import attempts_at, refuse_lost_pipeline, runs_of, unrecorded
 
     busy = runs_of(flow, instance, IN_FLIGHT)

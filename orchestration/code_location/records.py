@@ -48,12 +48,12 @@ class Attempt:
 
     @property
     def terminated(self) -> bool:
-        """Whether somebody ended it."""
+        """True if somebody terminated it."""
         return self.run.status is dg.DagsterRunStatus.CANCELED
 
     @property
     def judged(self) -> bool:
-        """Whether its tick was judged wrong: trying again is of no use until something changes."""
+        """True if its tick was judged wrong: a retry is of no use until something changes."""
         return is_judged(self.run)
 
 

@@ -107,14 +107,14 @@ _State = frozenset[tuple[str, int, int]]
 
 @dataclass(frozen=True, slots=True)
 class DeclaredNow:
-    """What counts of a flow; None: nothing does, and why; what is to be said of it anyway."""
+    """The flow as it is declared now, or None with the reason; and remarks on it."""
 
     flow: FlowAsset | None
     says: str = ""
 
 
 class SinceLoaded:
-    """What a flow's folder says, read again when its files have changed."""
+    """Declaration of a flow, read again when the files of its folder have changed."""
 
     def __init__(self, flow: FlowAsset, root: Path | None, deployments: Deployments) -> None:
         self._loaded, self._root, self._deployments = flow, root, deployments
@@ -317,7 +317,7 @@ def _post(url: str, body: bytes) -> None:
 
 
 def _message(instance: dg.DagsterInstance, run: dg.DagsterRun) -> str:
-    """What the step that failed raised, its innermost cause; else what Dagster says of the run."""
+    """Innermost cause of the failed step's error, or else Dagster's message about the run."""
     for log in instance.all_logs(run.run_id, of_type=dg.DagsterEventType.STEP_FAILURE):
         data = log.get_dagster_event().step_failure_data
         if data.user_failure_data is not None and data.user_failure_data.description:

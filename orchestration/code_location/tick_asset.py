@@ -63,7 +63,7 @@ from .records import note_process, refuse_lost_pipeline, unrecorded
 
 
 class RunEvaluations:
-    """What the checks find in one run of ticks: of every tick, and of the run as a whole."""
+    """Evaluations of checks in one run of ticks: of every tick, and of the run as a whole."""
 
     def __init__(self, flow: FlowAsset, context: dg.AssetExecutionContext) -> None:
         self._flow = flow
@@ -173,7 +173,7 @@ def _evaluation(
 
 
 def _as_metadata(seen: Mapping[str, Any]) -> dict[str, Any]:
-    """What a check saw, as metadata: the UI plots numbers over the ticks."""
+    """Observations of a check as metadata: the UI plots numbers over the ticks."""
     shown = dict(seen)
     for name, value in seen.items():
         if name == ROWS:

@@ -73,7 +73,7 @@ class LateArrivals:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What the UI shows of it."""
+        """Metadata for the UI."""
         return {
             **({"late rows": self.rows, "late rows are of": self.says_late} if self.late else {}),
             **({"changed ticks": self.says_changed} if self.changed else {}),

@@ -35,7 +35,7 @@ _FORMER = frozenset(
 _FORMER_LAUNCHER = b"hydrotick.resident.launcher"
 
 _RECORDS = ("history", "storage", "schedules")
-"""What Dagster makes in an instance of which no settings say where its records are."""
+"""Files that Dagster creates in an instance whose settings name no storage."""
 
 
 def prepare_instance(directory: Path) -> Path:
@@ -73,12 +73,12 @@ def prepare_instance(directory: Path) -> Path:
 
 
 def has_own_settings(directory: Path) -> bool:
-    """Whether the settings in use were changed by hand, and differ from those of this version."""
+    """True if the settings in use were changed by hand, and differ from this version's."""
     return (directory / SHIPPED_BESIDE).exists()
 
 
 def is_made_here(directory: Path) -> bool:
-    """Whether the instance was made for the project, and not by somebody else."""
+    """True if hydrotick created the instance for the project."""
     return (directory / _COPIED).exists()
 
 
@@ -87,7 +87,7 @@ def dev_lock(directory: Path) -> FileLock:
 
 
 def _is_anothers(directory: Path, shipped: bytes) -> bool:
-    """Whether the instance was not made here: by its settings, or by records without any."""
+    """True if somebody else created the instance: by its settings, or by records without any."""
     target = directory / SETTINGS
     if is_made_here(directory):
         return False

@@ -23,7 +23,7 @@ import sqlalchemy as db
 import yaml
 from dagster._core.events import ASSET_CHECK_EVENTS, ASSET_EVENTS
 from dagster._core.execution.compute_logs import redirect_to_file
-from dagster._core.instance.ref import InstanceRef, compute_logs_directory
+from dagster._core.instance.ref import compute_logs_directory
 from dagster._core.storage.compute_log_manager import CapturedLogContext, ComputeIOType
 from dagster._core.storage.event_log import ConsolidatedSqliteEventLogStorage
 from dagster._core.storage.event_log.schema import SqlEventLogStorageTable
@@ -100,20 +100,6 @@ def read_instance(directory: Path) -> Iterator[dg.DagsterInstance]:
                 yield instance
 
 
-def storages_of(directory: Path) -> list[str]:
-    """The names of what stores the runs and the events of an instance; it is not opened.
-
-    Raises:
-        HydroError: its settings are wrong (code `config`).
-    """
-    try:
-        ref = InstanceRef.from_dir(str(directory))
-    except (yaml.YAMLError, dg.DagsterError, CheckError) as error:
-        raise _wrong(directory, error) from error
-    both = ref.run_storage_data, ref.event_storage_data
-    return [data.class_name for data in both if data is not None]
-
-
 _WITHOUT_LOGS = shutil.ignore_patterns("storage", "workers", "*.lock", "*.sock")
 
 
@@ -165,7 +151,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def _not_answered() -> tuple[type[Exception], ...]:
-    """What the library for PostgreSQL raises when it has asked often enough."""
+    """Errors of the library for PostgreSQL when it gives up."""
     try:
         from dagster_postgres.utils import DagsterPostgresException
     except ImportError:
@@ -220,7 +206,7 @@ class EventLog(ConsolidatedSqliteEventLogStorage):
 
 
 KEPT_DAYS = 30
-"""Who looks for the cause of a failure looks within a month."""
+"""Causes of failures are looked for within a month."""
 
 _ENDED = [
     dg.DagsterRunStatus.SUCCESS,

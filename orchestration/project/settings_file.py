@@ -144,13 +144,13 @@ _MOST = 2**31 - 1
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 Wrong = tuple[str, str] | None
-"""What is wrong with a value, and the cure; None if nothing is."""
+"""Problem of a value, and the help; None if there is none."""
 
 JudgeSetting = Callable[[Any], Wrong]
 
 
 def wrong_directory(value: str) -> Wrong:
-    """What is wrong with a directory that the project is to use; it need not be there."""
+    """Problem of a directory for the project, which need not exist."""
     if _URL.match(value):
         cure = "mount it, and write the path that it is mounted at"
         return "a URL, and a directory of this machine is needed", cure
@@ -212,7 +212,7 @@ class KnownSetting:
 
 @dataclass(frozen=True, slots=True)
 class FileSettings:
-    """What the file or the environment says; None where it is silent."""
+    """Settings of the file or the environment; None where they are silent."""
 
     spark_master: str | None = _setting("spark", "master", _text(wrong_master), MASTER)
     spark_memory: str | None = _setting("spark", "memory", _text(wrong_memory), MEMORY)
@@ -427,7 +427,7 @@ def _wrong_keys(file: Path, text: str, table: str, keys: Mapping[str, Any]) -> I
 
 
 def _there(word: str, known: Mapping[str, Any]) -> str:
-    """What a person may have meant, or what there is."""
+    """Similar name, or all names that exist."""
     return did_you_mean(word, known) or f"there are {', '.join(f'`{name}`' for name in known)}"
 
 

@@ -22,7 +22,7 @@ ColumnTypes = tuple[tuple[str, str], ...]
 """Names and types of columns, as SQL names them."""
 
 ColumnSources = Mapping[str, tuple[tuple[str, str], ...]]
-"""Of each column of an output: the inputs' columns that it is or is computed from."""
+"""Columns of inputs that each column of an output equals or is computed from."""
 
 _SQL_NAMES = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
 

@@ -1,1 +1,1 @@
-"""What must hold of a tick before it commits, as Great Expectations suites."""
+"""Checks of a tick before it commits, as Great Expectations suites."""

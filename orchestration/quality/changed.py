@@ -40,7 +40,7 @@ class Changed:
 
     @property
     def metadata(self) -> dict[str, int]:
-        """What the UI shows of it."""
+        """Metadata for the UI."""
         return {"rows added": self.added, "rows removed": self.removed}
 
 
@@ -186,6 +186,6 @@ class CorrectionResult:
         return [f"  {name:<{width}}  {what}" for name, what in told]
 
     def metadata_of(self, asset: str) -> dict[str, Any]:
-        """What the UI shows of it on an asset."""
+        """Metadata for the UI on one asset."""
         changed = self.outputs.get(asset)
         return {"correction": str(self), **(changed.metadata if changed else {})}

@@ -208,7 +208,7 @@ def committed_facts(pipeline: Pipeline, tick: int, slot: str) -> TableFacts | No
 
 
 def kept(facts: list[TableFacts], specs: Mapping[str, TableSpec]) -> dict[str, dict[str, Any]]:
-    """What the ledger keeps of the facts, for the next tick and for checks of what is committed."""
+    """Facts as the ledger stores them, for the next tick and for checks of committed ticks."""
     return {
         specs[fact.table].name: {
             "rows": fact.after_rows,
@@ -222,7 +222,7 @@ def kept(facts: list[TableFacts], specs: Mapping[str, TableSpec]) -> dict[str, d
 
 
 def kept_of_all(commits: Sequence[Commit]) -> dict[str, dict[str, Any]]:
-    """What the ledger keeps of the facts of commits that become one: of the batches, their sum."""
+    """Stored facts of commits that become one: of their batches, the sum."""
     found: dict[str, dict[str, Any]] = {}
     for commit in commits:
         for name, known in commit.checks.get("tables", {}).items():

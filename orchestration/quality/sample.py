@@ -85,7 +85,7 @@ class Sample:
 
     @cached_property
     def drivers(self) -> Drivers:
-        """What gives keys; an output that nothing gives them for cannot be judged."""
+        """Inputs that give keys, by output; an output without one cannot be sampled."""
         typed = self.program.typed
         found = {name: tuple(_drivers(typed, name, self._steps)) for name in typed.outputs}
         return {name: drivers for name, drivers in found.items() if drivers}
@@ -309,7 +309,7 @@ class Driver(NamedTuple):
 
 
 Drivers = Mapping[str, Sequence[Driver]]
-"""Of each output the inputs that give keys; one that has none cannot be judged by a sample."""
+"""Inputs that give keys, by output; an output without one cannot be sampled."""
 
 
 def _drivers(program: Typed, output: str, steps: Steps) -> Iterator[Driver]:
@@ -341,7 +341,7 @@ class ComparedKeys:
     adds_up: bool
 
     def verdict(self, run: SlicedRun, keys: int) -> Verdict:
-        """What comes of a slice by so many keys, its rows loaded."""
+        """Verdict on a slice by so many keys, its rows loaded."""
         loaded = sum(len(rows) for of in run.rows.values() for rows in of.values())
         # In words: of a tick of a range there are no numbers of its own.
         seen = {"compared": f"{keys:,} key(s), by {loaded:,} landed row(s)"}

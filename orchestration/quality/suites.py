@@ -65,7 +65,7 @@ class Law:
 
 
 CheckKind = Literal["not_null", "unique", "between", "one_of", "matches"]
-"""What can be expected of a column."""
+"""Kinds of expectations of a column."""
 TICK = "tick"
 """The column of an output that tells its ticks; each is judged by itself where that matters."""
 PERSIST = "persist_is_old_plus_new"
@@ -214,7 +214,7 @@ CURE = (
     "repair what has landed, the program, or what `expect` says in its asset (`severity: warn` "
     "lets ticks pass), and run it again"
 )
-"""What helps where rows are not as the asset expects."""
+"""Help where rows are not as the asset expects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +231,7 @@ class Verdict:
 
     @property
     def stops(self) -> bool:
-        """Whether the tick may not be committed."""
+        """True if the tick may not be committed."""
         return not self.passed and self.severity == "error"
 
 
@@ -347,7 +347,7 @@ WARNS: Mapping[str, str] = {NO_WRONG_ROWS: "no row of the tick is in quarantine"
 def quarantine_verdicts(
     flow: FlowAsset, key: str, rows: Mapping[str, int]
 ) -> Iterator[tuple[str, Verdict]]:
-    """What the check finds of a tick, by the rows that each asset got with it."""
+    """Verdict on a tick's quarantine, by the rows that each asset got with it."""
     found = rows.get(QUARANTINE)
     if found is not None:
         shown = f"hydrotick show {flow.name} {QUARANTINE} --tick {key}"

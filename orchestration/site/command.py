@@ -84,13 +84,13 @@ class FlowPage:
     deployed: int | None
     """The number of the deployment; None: it would be the first."""
     undeployed: str
-    """What of the program is not deployed."""
+    """Changes of the program that are not deployed."""
     deployment: Deployment
     shape: FlowShape
     picture: Picture
     comments: Comments
     columns: Described
-    """What is said of the columns of inputs and outputs."""
+    """Descriptions of the columns of inputs and outputs."""
     last: str | None
     """The key of the last committed tick."""
     sizes: Mapping[str, TableSize]

@@ -46,7 +46,7 @@ class WorkerFailedError(Exception):
 
 
 def worker_answers(project: ProjectSettings) -> bool:
-    """Whether the project has a worker that takes work."""
+    """True if the project has a worker that takes work."""
     place = place_of(project)
     try:
         return place is not None and bool(ask(place, do="status").get("takes"))
@@ -206,7 +206,7 @@ _SETTINGS = (
     "openlineage",
     "openlineage_namespace",
 )
-"""What of a project's settings is that of who asks, and not of who runs the ticks."""
+"""Settings that the client decides, and not the worker."""
 
 KINDS: Mapping[str, type[HydroError]] = {
     kind.__name__: kind

@@ -59,7 +59,7 @@ class WorkerRunLauncher(dg.DefaultRunLauncher):
         return True
 
     def check_run_worker_health(self, run: dg.DagsterRun) -> CheckRunHealthResult:
-        """Whether the process of the run is there: the one that its tag names."""
+        """Health of the run by the process that its tag names."""
         process = process_of(run)
         if process is None and GRPC_INFO_TAG in run.tags:
             # The code server that has started its process tells of its end.

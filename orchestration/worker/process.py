@@ -26,7 +26,7 @@ from .service import SECONDS_TO_END, code_number
 from .wire import Channel
 
 NAME = "hydrotick worker"
-"""What lines of a worker's log begin with, and of its processes'."""
+"""Beginning of the lines that a worker and its processes log."""
 
 
 class ProcessLoop:

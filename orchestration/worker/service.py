@@ -308,7 +308,7 @@ class WorkerService:
 
 
 def _is_same(there: str, here: Path | None) -> bool:
-    """Whether a path of who asks is ours, by whatever links it leads there."""
+    """True if a path of the client is ours, links followed."""
     return here is not None and Path(there).resolve() == here.resolve()
 
 
@@ -317,7 +317,7 @@ _numbers = count(1)
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """What a process must have loaded, and have its Spark started with, to do a piece of work."""
+    """Requirements of work: the code a process has loaded, and the settings of its Spark."""
 
     root: str
     code: str
@@ -370,7 +370,7 @@ class Turns:
         self._waiting.append(job)
 
     def next(self, busy: set[str]) -> list[WorkerJob]:
-        """What may begin, the first one first; nothing of flows that are busy."""
+        """Jobs that may begin, the first one first; none of flows that are busy."""
         first = dict[str, WorkerJob]()
         for job in self._waiting:
             if job.flow not in busy:
@@ -390,7 +390,7 @@ class Turns:
 
 
 _ENDS = ("failed", "gone", "cancelled")
-"""What is told of work that does not end as it should; of the rest, it was done."""
+"""Messages about work that does not end as it should; other work was done."""
 
 
 class WorkCounts:
@@ -576,7 +576,7 @@ def _with_children(number: int) -> list[int]:
 
 
 def _resident(number: int) -> int:
-    """What a process holds of its own: pages of mapped files go when memory is short."""
+    """Bytes that a process holds of its own: pages of mapped files go when memory is short."""
     try:
         resident, mapped = Path(f"/proc/{number}/statm").read_text().split()[1:3]
         return (int(resident) - int(mapped)) * _PAGE

@@ -80,7 +80,7 @@ class Channel:
             self._connection.sendall(line.encode())
 
     def messages(self) -> Iterator[dict[str, Any]]:
-        """What the other side sends, until it ends its side; what is cut off is left out."""
+        """Messages of the other side until it ends its side; one that is cut off is left out."""
         while True:
             try:
                 line = self._lines.readline(_MOST_BYTES)

@@ -31,7 +31,7 @@ class _CrashError(BaseException):
 def on_pipelines(
     program: Compiled, windows: Windows, settings: Settings
 ) -> Callable[[Case], Sequence[Outputs]]:
-    """What runs cases of a program by its optimized plan, each as a pipeline of its own."""
+    """Runs cases of a program by its optimized plan, each as a pipeline of its own."""
     made = planned(program, best_plan(program))
     items = {name: stream.item for name, stream in program.typed.inputs.items()}
 
@@ -55,7 +55,7 @@ class _Run:
         self._settings, self._directory = settings, directory
 
     def outputs(self, case: Case) -> Sequence[Outputs]:
-        """What the outputs are as of each tick, when all ticks are committed."""
+        """Outputs as of each tick, when all ticks are committed."""
         pipeline, first = self._opened(), 0
         for number, length in enumerate(case.ranges):
             last = first + length - 1

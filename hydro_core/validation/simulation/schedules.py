@@ -30,7 +30,7 @@ GroundFact = tuple[int, tuple[Any, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """What must never hold, and does: the number of the invariant, its variables."""
+    """Violated invariant: its number and its variables."""
 
     never: int
     values: tuple[tuple[str, Any], ...]
@@ -38,10 +38,10 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class TickOutcome:
-    """What holds in a tick, what it sends, and what must not hold."""
+    """Facts that hold in a tick, messages that it sends, and violations."""
 
     holds: frozenset[GroundFact]
-    """Of the predicates that are shown."""
+    """Facts of the predicates that are shown."""
     sent: frozenset[GroundFact]
     violation: Violation | None
 
@@ -129,15 +129,15 @@ class RulesRun:
         return self._rules.outcome(self._run.tick(TickInput(batches)))
 
     def state(self) -> object:
-        """What later ticks know of earlier ones."""
+        """State that a tick leaves for later ones."""
         past = self._run.past()
         return {name: [frozenset(bag.counts()) for bag in bags] for name, bags in past.items()}
 
 
 ComingIn = Sequence[frozenset[GroundFact]]
-"""What comes from outside, tick by tick."""
+"""Facts from outside, tick by tick."""
 ChooseArriving = Callable[[int, Sequence[GroundFact]], list[GroundFact]]
-"""Of the messages under way in a tick, in the order of their sending, those that arrive."""
+"""Chooses the messages that arrive in a tick among those under way, in the order of sending."""
 
 TRIES = 3
 
@@ -148,7 +148,7 @@ class Limits:
 
     ticks: int = 60
     duplicates: bool = False
-    """Whether what has arrived may arrive again."""
+    """Messages may arrive more than once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +250,7 @@ class Explored:
     ticks: int
     found: Played | None = None
     number: int = 0
-    """Which schedule has found it."""
+    """Number of the schedule that violates an invariant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +315,7 @@ Facts = frozenset[GroundFact]
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What comes in and what arrives, tick by tick, and what that leads to."""
+    """Facts from outside and messages, tick by tick, and the violation that they lead to."""
 
     given: tuple[Facts, ...]
     arrived: tuple[Facts, ...]

@@ -148,7 +148,7 @@ OnSpark = Callable[[Case], Sequence[Outputs]]
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is simulated: a program, and when its ticks are."""
+    """Program that is simulated, and the windows of its ticks."""
 
     program: Compiled
     windows: Windows
@@ -166,7 +166,7 @@ class Divergence:
     expected: Sequence[Any] = ()
     found: Sequence[Any] = ()
     error: HydroError | None = None
-    """What the way raised, where the program raises nothing."""
+    """Error of the way, where the program raises none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ class Failed:
     """A run that gives something else: as small as it was found to be."""
 
     run: int
-    """Which run it was, from 0."""
+    """Number of the run, from 0."""
     case: Case
     difference: Divergence
     whole: Case
@@ -187,7 +187,7 @@ class Failed:
 
 @dataclass(slots=True)
 class Simulated:
-    """What was run, and the first that differs."""
+    """Counts of runs, and the first that differs."""
 
     runs: int = 0
     ticks: int = 0
