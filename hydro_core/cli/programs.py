@@ -150,8 +150,6 @@ def optimize(arguments: Asked) -> Result:
     style: str = arguments.format
     if arguments.explain and style not in {"text", "json"}:
         raise MisuseError("--explain goes with --format text or json")
-    if arguments.validate is not None and arguments.validate < 1:
-        raise MisuseError("--validate takes a positive number of runs")
     graph = graph_of(arguments)
     schemas = schemas_of(arguments, graph)
     program = compile_graph(graph, schemas, partial=arguments.validate is None)

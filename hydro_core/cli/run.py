@@ -71,35 +71,28 @@ def run(arguments: Asked) -> Result:
     return Result({"ticks": ticks}, text=None)
 
 
-def _refuse_misuse(arguments: Asked) -> None:
-    forms = [bool(arguments.ticks), bool(arguments.batch), bool(arguments.input)]
-    if sum(forms) != 1:
-        raise MisuseError("give one of --ticks T.json, --batch JOBS.jsonl and --input NAME=PATH")
-    if arguments.batch and arguments.file:
-        raise MisuseError("--batch takes its programs from the jobs: leave FILE out")
-    if arguments.schema and not arguments.input:
-        raise MisuseError("--schema goes with --input; with --ticks, schemas stand in the file")
-    if arguments.batch and arguments.param:
-        raise MisuseError("--param is about a FILE: a job has its own as `params`")
-    if not arguments.batch and not arguments.file:
-        raise MisuseError("FILE is missing")
-    if arguments.shards is None and (arguments.on or arguments.replicate):
-        raise MisuseError("--on and --replicate go with --shards")
-    if not arguments.input and (arguments.every or arguments.start or arguments.out):
-        raise MisuseError("--every, --start and --out go with --input")
-    refuse_wrong_on(arguments)
-    _refuse_ticks(arguments)
-
-
-def _refuse_ticks(arguments: Asked) -> None:
-    if not arguments.ticks and arguments.deliver != NEXT:
-        raise MisuseError("--deliver goes with --ticks")
-    if arguments.ticks_at_once is None:
-        return
-    if not arguments.input or arguments.engine != "spark":
-        raise MisuseError("--ticks-at-once goes with --input and --engine spark")
-    if arguments.ticks_at_once < 1:
-        raise MisuseError("--ticks-at-once is at least 1")
+def _refuse_misuse(asked: Asked) -> None:
+    sources = sum(map(bool, (asked.ticks, asked.batch, asked.input)))
+    on_spark = bool(asked.input) and asked.engine == "spark"
+    wrong = {
+        "give one of --ticks T.json, --batch JOBS.jsonl and --input NAME=PATH": sources != 1,
+        "--batch takes its programs from the jobs: leave FILE out": asked.batch and asked.file,
+        "--schema goes with --input; with --ticks, schemas stand in the file": asked.schema
+        and not asked.input,
+        "--param is about a FILE: a job has its own as `params`": asked.batch and asked.param,
+        "FILE is missing": not asked.batch and not asked.file,
+        "--on and --replicate go with --shards": asked.shards is None
+        and (asked.on or asked.replicate),
+        "--every, --start and --out go with --input": not asked.input
+        and (asked.every or asked.start or asked.out),
+        "--deliver goes with --ticks": not asked.ticks and asked.deliver != NEXT,
+        "--ticks-at-once goes with --input and --engine spark": asked.ticks_at_once is not None
+        and not on_spark,
+    }
+    for message, is_wrong in wrong.items():
+        if is_wrong:
+            raise MisuseError(message)
+    refuse_wrong_on(asked)
 
 
 def _cut(arguments: Asked) -> ShardingOptions | None:

@@ -9,6 +9,7 @@ from hydro_core.cli.command import (
     Command,
     Word,
     format_argument,
+    number_of,
     number_or,
 )
 from hydro_core.lang.source import FORMS
@@ -69,7 +70,7 @@ COMMANDS = (
                 "--ticks-at-once",
                 "with --input and --engine spark: N ticks as one job (default: all)",
                 "N",
-                type=int,
+                type=number_of("ticks"),
             ),
             SCHEMA,
             PARAM,
@@ -128,7 +129,12 @@ COMMANDS = (
             format_argument("text", "sexpr", "json", "mermaid", "svg"),
             Word("--explain", "the rules that lead to the plan, and the form of what it stores"),
             STATS,
-            Word("--validate", "run plan and program on N random runs of ticks", "N", type=int),
+            Word(
+                "--validate",
+                "run plan and program on N random runs of ticks",
+                "N",
+                number_of("runs"),
+            ),
             Word("--strict", "fail if something is not incremental"),
         ),
         examples=("optimize totals.hydro --explain",),

@@ -19,7 +19,6 @@ from hydro_core.errors import DataError
 from hydro_core.files.scan import Scan
 from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.frames.column_names import ITEM, TICK
-from hydro_core.spark.frames.leaf import table_frame
 from hydro_core.spark.frames.row_hashes import row_hashes
 from hydro_core.spark.inputs.differences import (
     NO_DEVIATIONS,
@@ -507,6 +506,9 @@ def _together(parts: Sequence[pa.Table | DataFrame]) -> pa.Table | DataFrame | N
     frames = [rows for rows in parts if not isinstance(rows, pa.Table)]
     if not frames:
         return pa.concat_tables(tables) if tables else None
+    # Imported here: `status` looks at landings without PySpark.
+    from hydro_core.spark.frames.leaf import table_frame
+
     session = frames[0].sparkSession
     frames += [table_frame(session, table) for table in tables]
     whole = frames[0]
