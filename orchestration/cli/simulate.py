@@ -256,13 +256,12 @@ def simulate_schedules(options: Asked) -> Result:
     done = ScheduleSearch(scheduled, facts, limits, explored).run(options.schedules, options.seed)
     progress.end()
     story = None if done.found is None else smallest(scheduled, facts, done.found, limits)
-    told = _Report(scheduled, schemas, graph.name, done, story)
+    told = _Report(scheduled, schemas, graph.name, options.seed, done, story)
     if options.out is not None and story is not None:
         text = json.dumps(told.ticks(), ensure_ascii=False)
         with written_at(options.out, "--out"):
             options.out.write_text(f"{text}\n", encoding="utf-8")
-    record, lines = told.as_json(options.seed), told.lines(options.seed)
-    return Result(record, lines, 0 if story is None else 1)
+    return Result(told, told.lines(), 0 if story is None else 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +269,7 @@ class _Report:
     rules: ScheduledRules
     schemas: Mapping[str, ItemType]
     name: str
+    seed: int
     done: Explored
     story: Story | None
 
@@ -284,10 +284,10 @@ class _Report:
         schemas = {name: to_ddl(stream.item) for name, stream in inputs.items()}
         return {"schemas": schemas, "ticks": as_ticks(self.rules, facts)}
 
-    def as_json(self, seed: int) -> Mapping[str, Any]:
+    def as_json(self) -> Mapping[str, Any]:
         told = {
             "program": self.name,
-            "seed": seed,
+            "seed": self.seed,
             "schedules": self.done.schedules,
             "ticks": self.done.ticks,
             "holds": self.story is None,
@@ -300,15 +300,16 @@ class _Report:
         found = {"never": never, "values": values, "schedule": self.done.number, **self.ticks()}
         return {**told, "violation": found}
 
-    def lines(self, seed: int) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
         done = self.done
         count = f"{done.schedules:,} schedules of {done.ticks:,} ticks"
         if self.story is None:
-            yield f"{self.name}: {count}: what must never hold never does (seed {seed})"
+            yield f"{self.name}: {count}: what must never hold never does (seed {self.seed})"
             return
         program, violation = self.rules.rules.program, self.story.violation
         _, span = program.never[violation.never]
-        yield f"{self.name}: what must never hold does, in schedule {done.number + 1} (seed {seed})"
+        number = f"schedule {done.number + 1} (seed {self.seed})"
+        yield f"{self.name}: what must never hold does, in {number}"
         yield f"  {invariant_text(program, violation.never)}   {span.place}"
         yield f"  where {', '.join(f'{n} = {value_text(v)}' for n, v in violation.values)}"
         yield "the schedule, made smaller; nothing of it can be left out:"

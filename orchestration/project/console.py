@@ -91,12 +91,9 @@ def flow_named(name: str, found: Project) -> FlowAsset:
         HydroError: what the project says of the flow is wrong.
         MisuseError: there is none.
     """
-    flow = next((flow for flow in found.flows if flow.name == name), None)
+    flow = found.flow(name)
     if flow is not None:
         return flow
-    for broken in found.broken:
-        if broken.name == name:
-            raise broken.error
     there = ", ".join(found.names) or f"none in {found.settings.root}/assets"
     near = did_you_mean(name, found.names)
     near = f": {near}" if near else ""

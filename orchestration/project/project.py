@@ -28,6 +28,18 @@ class Project:
         of_all = (*(flow.name for flow in self.flows), *(flow.name for flow in self.broken))
         return tuple(dict.fromkeys(of_all))
 
+    def flow(self, name: str) -> FlowAsset | None:
+        """The flow of that name; None where there is none.
+
+        Raises:
+            HydroError: its declaration is wrong.
+        """
+        flow = next((flow for flow in self.flows if flow.name == name), None)
+        broken = next((one for one in self.broken if one.name == name), None)
+        if flow is None and broken is not None:
+            raise broken.error
+        return flow
+
 
 def project_at(at: Path, given: FileSettings | None = None) -> Project:
     """The project in a folder, read anew; `given` wins over the settings of its file.

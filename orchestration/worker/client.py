@@ -289,12 +289,9 @@ def failure(error: BaseException) -> dict[str, Any]:
 
 
 def _flow_named(name: str, project: Project) -> FlowAsset:
-    for flow in project.flows:
-        if flow.name == name:
-            return flow
-    for broken in project.broken:
-        if broken.name == name:
-            raise broken.error
+    flow = project.flow(name)
+    if flow is not None:
+        return flow
     message = f"the worker's project, {project.settings.root}, has no flow `{name}`"
     raise DataError.of("config", message, help="start the worker in the project")
 
