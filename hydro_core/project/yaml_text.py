@@ -100,14 +100,8 @@ class Document:
         Raises:
             ProgramError: it cannot be read, or is no YAML.
         """
-        text = self._text()
-        self._starts = [0, *(n + 1 for n, char in enumerate(text) if char == "\n")]
-        self._lines = text.split("\n")
         try:
-            node = yaml.compose(text, Loader=yaml.SafeLoader)
-            if node is not None:
-                _refuse_many(node)
-            value = YamlValue({}, self._span(0, 0)) if node is None else self._value(node)
+            return self.parsed(self._text()) or YamlValue({}, self._span(0, 0))
         except yaml.MarkedYAMLError as problem:
             mark = problem.problem_mark or problem.context_mark
             span = self._span(*self._place(mark)) if mark else None
@@ -119,7 +113,20 @@ class Document:
         except RecursionError:
             message = f"{self.file} is no YAML: it nests too deep"
             raise ProgramError.of("config", message, help=_YAML) from None
-        return value
+
+    def parsed(self, text: str) -> YamlValue | None:
+        """The value of a text; None if it is empty.
+
+        Raises:
+            YAMLError, RecursionError: it is no YAML.
+        """
+        self._starts = [0, *(n + 1 for n, char in enumerate(text) if char == "\n")]
+        self._lines = text.split("\n")
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        if node is None:
+            return None
+        _refuse_many(node)
+        return self._value(node)
 
     def _text(self) -> str:
         if self.file.exists() and not self.file.is_file():
@@ -235,34 +242,21 @@ class Document:
 
 
 def value_of(text: str) -> Any:
-    """What a value means that stands by itself, as behind a name of a file.
+    """Value of a text by itself, such as that of `--param`.
 
     Raises:
         ValueError: it is no YAML.
     """
+    document = Document(Path())
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        if node is None:
-            return None
-        _refuse_many(node)
-        return _plain(node)
+        value = document.parsed(text)
     except yaml.MarkedYAMLError as problem:
         raise ValueError(problem.problem or problem.context) from None
     except (yaml.YAMLError, RecursionError) as problem:
         raise ValueError(str(problem)) from None
-
-
-def _plain(node: yaml.Node) -> Any:
-    _refuse_tag(node)
-    match node:
-        case yaml.MappingNode():
-            if not all(isinstance(key, yaml.ScalarNode) for key, _ in node.value):
-                raise yaml.MarkedYAMLError(None, None, "a name is a text", node.start_mark)
-            return {_plain(key): _plain(value) for key, value in node.value}
-        case yaml.SequenceNode():
-            return [_plain(inner) for inner in node.value]
-        case _:
-            return _scalar(node)
+    if document.problems:
+        raise ValueError(document.problems[0].message)
+    return None if value is None else value.plain
 
 
 def _refuse_tag(node: yaml.Node) -> None:
