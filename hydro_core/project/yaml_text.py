@@ -45,6 +45,20 @@ def _is_below(file: Path, folder: Path) -> bool:
     return Path(os.path.realpath(file)).is_relative_to(os.path.realpath(folder))
 
 
+def declared_text(file: Path) -> str:
+    """Text of a file that declares something.
+
+    Raises:
+        ProgramError: it cannot be read (code `config`).
+    """
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        cure = "see that it is there, may be read, and is saved as UTF-8"
+        why = why_not(file, problem) if isinstance(problem, OSError) else str(problem)
+        raise ProgramError.of("config", f"{file} cannot be read: {why}", help=cure) from None
+
+
 _OWN = "tag:yaml.org,2002:"
 _TAGS: Mapping[type[yaml.Node], frozenset[str]] = {
     yaml.MappingNode: frozenset({f"{_OWN}map"}),
@@ -134,12 +148,7 @@ class Document:
         if not is_within_project(self.file, self.file.parent):
             cure = "put the file itself there"
             raise self._unusable("is a link that leads out of the project", cure)
-        try:
-            return self.file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as problem:
-            cure = "see that it is there, may be read, and is saved as UTF-8"
-            why = why_not(self.file, problem) if isinstance(problem, OSError) else str(problem)
-            raise self._unusable(f"cannot be read: {why}", cure) from None
+        return declared_text(self.file)
 
     def _unusable(self, why: str, cure: str) -> ProgramError:
         return ProgramError.of("config", f"{self.file} {why}", help=cure)

@@ -72,7 +72,7 @@ from hydro_core.machine.environment import (
     wrong_variable,
 )
 from hydro_core.machine.faults import why_not
-from hydro_core.project.yaml_text import leads_out
+from hydro_core.project.yaml_text import declared_text, leads_out
 from hydro_core.storage.remote import is_remote, remote_at
 
 from .logs import FORMAT, FORMATS
@@ -342,7 +342,7 @@ def settings_in(file: Path) -> FileSettings:
     """
     if not file.is_file():
         return FileSettings()
-    text = _text_of_file(file)
+    text = declared_text(file)
     try:
         tables = tomllib.loads(text)
     except (RecursionError, ValueError) as problem:
@@ -385,16 +385,6 @@ def _of_tables(tables: Mapping[str, Mapping[str, Any]]) -> FileSettings:
         for key, value in keys.items()
     }
     return FileSettings(**found)
-
-
-def _text_of_file(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        cure = "see that it is there, may be read, and is saved as UTF-8"
-        why = why_not(file, problem) if isinstance(problem, OSError) else str(problem)
-        message = f"{file} cannot be read: {why}"
-        raise ProgramError.of("config", message, help=cure) from None
 
 
 def _problems(file: Path, text: str, tables: Mapping[str, Any]) -> Iterator[Diagnostic]:

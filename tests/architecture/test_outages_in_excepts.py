@@ -49,9 +49,8 @@ _REASONS: Mapping[str, str] = {
         hydro_core/lang/load.py _flows_in: OSError
         hydro_core/lang/load.py read_program: OSError
         hydro_core/lang/source.py of_function: OSError
-        hydro_core/project/yaml_text.py _text: OSError
+        hydro_core/project/yaml_text.py declared_text: OSError
         orchestration/project/settings_file.py worker_token: OSError
-        orchestration/project/settings_file.py _text_of_file: OSError
         hydro_core/machine/environment.py storage_of: OSError
     """,
     "It asks what another process or this machine is, and not what is stored.": """
