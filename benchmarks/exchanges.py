@@ -25,7 +25,7 @@ from benchmarks.measure import Meter, Ratio, note, parser_of, plan_of, report, s
 from hydro_core.ir.graph import Node
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.spark.executor.executor import Job, Run, run_range
-from hydro_core.spark.executor.fixpoint import NoPast, Past
+from hydro_core.spark.executor.fixpoint import NoPast, PastState
 from hydro_core.spark.frames.materialize import checkpointed, released
 from hydro_core.spark.frames.relation import ITEM, TICK, Relation
 from hydro_core.spark.frames.types import spark_type
@@ -52,7 +52,7 @@ class Case:
     first: int
     last: int
     sources: Mapping[str, DataFrame]
-    past: Past
+    past: PastState
 
     def run(self, spark: SparkSession) -> tuple[int, Row]:
         """Computes the output: the exchanges of all jobs, and what tells of its rows."""

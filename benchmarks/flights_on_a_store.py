@@ -20,7 +20,7 @@ from typing import Any
 from assets.flights.landing import land
 from benchmarks.measure import Meter, Ratio, note, parser_of, plan_of, report, session
 from benchmarks.year import PROGRAM, Ours
-from hydro_core.storage.remote import Remote, remote_at
+from hydro_core.storage.remote import RemotePath, remote_at
 from hydro_core.storage.settings import StorageSettings
 from tests.support.store_server import BUCKET, KEY, SECRET, quick_store_server
 
@@ -97,7 +97,7 @@ class Server:
         found: int = self._link.recv()
         return found
 
-    def at(self, name: str) -> Remote:
+    def at(self, name: str) -> RemotePath:
         """A place in its bucket."""
         return remote_at(f"s3://{BUCKET}/{name}", StorageSettings(self._url, "us-east-1"))
 

@@ -25,19 +25,19 @@ from typing import Any
 
 from benchmarks.measure import Ratio, note, parser_of, report
 from hydro_core.catalog.classes import (
-    Before,
-    Given,
-    Growth,
+    ExternalItems,
     History,
-    Matching,
+    KeyMatch,
     Output,
+    PreviousTick,
     Product,
-    Running,
+    RunningResult,
     Sum,
+    TickDifference,
     Window,
     passes_on,
 )
-from hydro_core.compile import Compiled, compile_text, optimized, planned
+from hydro_core.compile import CompiledProgram, compile_text, optimized, planned
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.streams import changes_suffice
 from hydro_core.plan.tick_plan import Kind
@@ -50,7 +50,7 @@ HISTORIES = (10, 100, 1000)
 MEASURED = 3
 GOAL = 1.5
 """A tick after 1,000 ticks may read so many times what it reads after 10."""
-HANDS_ON = Given | Output | History | Before | Window | Sum
+HANDS_ON = ExternalItems | Output | History | PreviousTick | Window | Sum
 """Operators that only hand streams on."""
 
 Tick = Mapping[str, list[Any]]
@@ -162,7 +162,7 @@ CASES: Mapping[str, Case] = {
 class Reader:
     """Counts what the operators of a program read."""
 
-    def __init__(self, program: Compiled, *, told: bool) -> None:
+    def __init__(self, program: CompiledProgram, *, told: bool) -> None:
         """`told`: streams that tell their changes are read by them, where nobody wants more."""
         self.rows: dict[str, int] = {}
         made = planned(program)
@@ -190,22 +190,22 @@ class Reader:
         cls = node.cls
         if isinstance(cls, HANDS_ON) or passes_on(cls) or not into:
             return 0
-        if isinstance(cls, Product | Matching):
+        if isinstance(cls, Product | KeyMatch):
             if node.id in self._in_changes:
                 return sum(into) + self._changed[node.id]
             return _found_by_key(cls, into, out)
-        if isinstance(cls, Running):
+        if isinstance(cls, RunningResult):
             # the row of each key that the batch names, too
             return sum(into) + min(out, sum(into))
-        if isinstance(cls, Growth):
+        if isinstance(cls, TickDifference):
             return sum(into) if node.inputs[0].node in self._told else 2 * into[0]
         return sum(into)
 
 
-def _found_by_key(cls: Product | Matching, into: list[int], out: int) -> int:
+def _found_by_key(cls: Product | KeyMatch, into: list[int], out: int) -> int:
     left, right = into
     match cls:
-        case Matching(wanted=False):
+        case KeyMatch(wanted=False):
             return left
         case Product(keeps=keeps) if len(keeps) == 1:
             return into[next(iter(keeps))] + out

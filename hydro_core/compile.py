@@ -24,11 +24,11 @@ from hydro_core.types.item import ItemType
 
 if TYPE_CHECKING:
     from hydro_core.optimize.cost import Statistics
-    from hydro_core.optimize.optimizer import Optimized
+    from hydro_core.optimize.optimizer import OptimizedProgram
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class CompiledProgram:
     """A program that can be optimized, drawn and run."""
 
     typed: Typed
@@ -59,21 +59,21 @@ def compile_text(
     file: str = "<text>",
     name: str = "flow",
     bindings: Mapping[str, Any] | None = None,
-) -> Compiled:
+) -> CompiledProgram:
     """A text with its types and strata; `schemas` are those of inputs that it does not declare."""
     return compile_graph(parse(text, file=file, name=name, bindings=bindings), schemas)
 
 
 def compile_graph(
     graph: Graph, schemas: Mapping[str, ItemType] | None = None, *, partial: bool = False
-) -> Compiled:
+) -> CompiledProgram:
     """The types and strata of a graph; if `partial`, inputs without a schema have unknown items."""
     return stratified(infer(graph, schemas, partial=partial))
 
 
 def compile_flow(
     graph: Graph, schemas: Mapping[str, ItemType], promised: Mapping[str, ItemType]
-) -> Compiled:
+) -> CompiledProgram:
     """A flow with its types and strata; `promised` are the schemas of its forward references."""
     compiled = compile_graph(graph, schemas)
     for name, item in promised.items():
@@ -85,19 +85,19 @@ def compile_flow(
     return compiled
 
 
-def stratified(typed: Typed) -> Compiled:
+def stratified(typed: Typed) -> CompiledProgram:
     """A program of which the types are known; its joins have one name for each part of a key."""
     typed = with_one_name(typed)
-    return Compiled(typed, stratify(typed))
+    return CompiledProgram(typed, stratify(typed))
 
 
 def best_plan(
-    program: Compiled,
+    program: CompiledProgram,
     stats: Statistics | None = None,
     *,
     explain: bool = False,
     served_by: Statistics | None = None,
-) -> Optimized:
+) -> OptimizedProgram:
     """The cheapest plan of a program, with its costs; if it is to `explain`, with its proof.
 
     `served_by`: what was known of the data when the plan was made that serves.
@@ -108,13 +108,15 @@ def best_plan(
     return optimize(program.typed, stats, explain=explain, served_by=served_by)
 
 
-def optimized(program: Compiled, stats: Statistics | None = None) -> Compiled:
+def optimized(program: CompiledProgram, stats: Statistics | None = None) -> CompiledProgram:
     """The cheapest plan of a program as a program that runs on either engine."""
     return stratified(best_plan(program, stats).typed)
 
 
 def planned(
-    program: Compiled, best: Optimized | None = None, known: Mapping[NodeId, str] = NO_HASHES
+    program: CompiledProgram,
+    best: OptimizedProgram | None = None,
+    known: Mapping[NodeId, str] = NO_HASHES,
 ) -> TickPlan:
     """What runs on Spark: a program as it is written, or by its best plan.
 
@@ -128,7 +130,7 @@ def planned(
     return plan_of(program.typed, best.typed, best.streams, known)
 
 
-def draw(program: Compiled, style: str) -> str:
+def draw(program: CompiledProgram, style: str) -> str:
     """A drawing of a program with its strata: svg, mermaid, dot, text or json."""
     picture = render.picture_of(program.graph, program.strata.of, program.typed.types)
     if style == "json":

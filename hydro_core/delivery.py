@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from hydro_core.compile import Compiled, compile_graph
+from hydro_core.compile import CompiledProgram, compile_graph
 from hydro_core.errors import DataError
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.load import read_program
@@ -110,7 +110,7 @@ def delivered(
     return graph, {name: to_ddl(stream.item) for name, stream in inputs.items()}, found
 
 
-def by_chance(program: Compiled, ticks: Sequence[TickInput], seed: int) -> list[TickInput]:
+def by_chance(program: CompiledProgram, ticks: Sequence[TickInput], seed: int) -> list[TickInput]:
     """The ticks with what arrives in them, by a seed.
 
     Args:

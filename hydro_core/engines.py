@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from hydro_core.compile import Compiled, optimized, planned
+from hydro_core.compile import CompiledProgram, optimized, planned
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.settings import Settings
 from hydro_core.ticks.tick import Outputs, TickInput
@@ -41,7 +41,9 @@ class Options:
     """How it is cut into shards; None: it runs whole."""
 
 
-def run_whole(program: Compiled, ticks: Iterable[TickInput], options: Options) -> Iterator[Outputs]:
+def run_whole(
+    program: CompiledProgram, ticks: Iterable[TickInput], options: Options
+) -> Iterator[Outputs]:
     """The outputs of every tick, as items."""
     if options.optimized:
         program = optimized(program)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hydro_core.analysis.partition.partitioning import Partitioning
     from hydro_core.analysis.slices import SliceAnswer
     from hydro_core.engines import Engine
-    from hydro_core.printing.programs import BestPlan, Checked
+    from hydro_core.printing.programs import BestPlan, CheckedProgram
     from hydro_core.printing.tables import TickOutputs
 
 Schemas = Mapping[str, Schema]
@@ -32,7 +32,7 @@ Schemas = Mapping[str, Schema]
 class Flow(FlowBuilder):
     """A program in the making, and what can be asked of it; `graph()` is what it amounts to."""
 
-    def check(self, schemas: Schemas | None = None) -> Checked:
+    def check(self, schemas: Schemas | None = None) -> CheckedProgram:
         """The program with its types and strata: printed, what `hydrotick check` prints."""
         from hydro_core.printing.programs import checked
 

@@ -11,15 +11,15 @@ from datetime import date
 from typing import Any, NoReturn
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.compile import Compiled, compile_graph
+from hydro_core.compile import CompiledProgram, compile_graph
 from hydro_core.engines import Engine, Options, ShardingOptions, run_whole
 from hydro_core.errors import DataError
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.source import did_you_mean
-from hydro_core.shards.program import Sharded, sharded
+from hydro_core.shards.program import ShardedProgram, sharded
 from hydro_core.shards.together import run_shards
 from hydro_core.ticks.calendar import Calendar
-from hydro_core.ticks.every import Every, parse_time
+from hydro_core.ticks.every import TickLength, parse_time
 from hydro_core.ticks.tick import Outputs, TickInput
 from hydro_core.types.common import merge, type_of
 from hydro_core.types.ddl import DDL, given_schema
@@ -31,14 +31,16 @@ from hydro_core.types.values import UNFIT, ValueProblem, conform_input
 JsonTick = Mapping[str, Sequence[Any]]
 
 
-def run_items(program: Compiled, ticks: Iterable[TickInput], options: Options) -> Iterator[Outputs]:
+def run_items(
+    program: CompiledProgram, ticks: Iterable[TickInput], options: Options
+) -> Iterator[Outputs]:
     """The outputs of every tick, as items: of the program, whole or in shards."""
     if options.cut is None:
         return run_whole(program, ticks, options)
     return run_shards(cut_into_shards(program, options.cut), ticks, options)
 
 
-def cut_into_shards(program: Compiled, cut: ShardingOptions) -> Sharded:
+def cut_into_shards(program: CompiledProgram, cut: ShardingOptions) -> ShardedProgram:
     """The program as it is asked to be cut; what is routed by what is told."""
     found = sharded(program, cut.shards, cut.on, cut.replicate)
     cut.progress(found.described)
@@ -54,7 +56,7 @@ def calendar_given(start: Any, every: Any) -> Calendar | None:
         return None
     if not isinstance(start, str | date) or not isinstance(every, str | None):
         _refuse("`start` and `every` say when ticks are", 'write `"start": "2026-01-01T00:00:00Z"`')
-    length = Every.parse("1d" if every is None else every, "every")
+    length = TickLength.parse("1d" if every is None else every, "every")
     begins = parse_time(start if isinstance(start, str) else start.isoformat(), "start")
     return Calendar(begins, str(length))
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
 
-from hydro_core.analysis.lineage import Described, described
+from hydro_core.analysis.lineage import ColumnDescriptions, described
 from hydro_core.errors import HydroError
 from hydro_core.project.discover import place_of
 from hydro_core.project.flow_asset import FlowAsset
@@ -52,7 +52,7 @@ class Parent:
 class LineageRun:
     flow: FlowAsset
     shape: FlowShape
-    columns: Described
+    columns: ColumnDescriptions
     """Descriptions of the columns of inputs and outputs."""
     inputs: Mapping[str, str]
     """Where each input is."""

@@ -58,7 +58,7 @@ _CLASSES: Mapping[str, _Maker] = {
     "TypeProblem": _Maker(("message", "help"), "message", "help", "code", {"code": "type"}),
     "ArgumentProblem": _Maker(("code", "message", "help_"), "message", "help_", "code"),
     "PortProblem": _Maker(("message", "help_"), "message", "help_", None, {"code": "port"}),
-    "_Wrong": _Maker(("message", "help_"), "message", "help_", None, {"code": "syntax"}),
+    "_BadToken": _Maker(("message", "help_"), "message", "help_", None, {"code": "syntax"}),
     "ValueProblem": _Maker(("message",), "message", None, None, {"code": "type"}),
     "StoreProblem": _Maker(
         *(("code", "message", "cure"), "message", "cure", "code"), around=("{url}: {message}",)

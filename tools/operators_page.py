@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, assert_never
 
-from hydro_core.catalog.aggregates import AGGREGATES, AggregateSpec, AllValues, Kept, moves
+from hydro_core.catalog.aggregates import AGGREGATES, AggregateSpec, AllValues, PartialState, moves
 from hydro_core.catalog.over_functions import FUNCTIONS
 from hydro_core.catalog.registry import CATALOG, usage
 from hydro_core.catalog.spec import (
@@ -238,9 +238,9 @@ def _stored(spec: AggregateSpec) -> str:
     match spec.kept:
         case AllValues():
             return "the different values" if spec.over_distinct else "all values"
-        case Kept(merge="", parts=parts):
+        case PartialState(merge="", parts=parts):
             return "its parts: " + ", ".join(parts)
-        case Kept(companion=companion):
+        case PartialState(companion=companion):
             return f"the result, and {companion} of the order" if companion else "the result"
 
 

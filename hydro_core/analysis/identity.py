@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.catalog.classes import Gives, Projection, is_itemwise
+from hydro_core.catalog.classes import ItemEffect, Projection, is_itemwise
 from hydro_core.catalog.spec import Aggregate, Arg, Args, OpSpec, OverFunction, functions_of
 from hydro_core.catalog.type_rules import Types
 from hydro_core.functions.forms import argument, declared, known_by, normal_tree, plain_tests
@@ -23,7 +23,7 @@ from hydro_core.types.item import UNKNOWN, ItemType, Row, Tuple
 
 
 @dataclass(slots=True)
-class _Known:
+class _Identities:
     """What stands for all that do the same."""
 
     functions: dict[object, Fn] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class _Known:
 
 def with_typed_functions(typed: Typed) -> Typed:
     """The program, in which functions are equal exactly if they do the same over the same types."""
-    known = _Known()
+    known = _Identities()
     uses = [use for node in typed.graph for use in functions_in(node, typed)]
     # of two that do the same, one that takes its item whole says more to whoever reads it
     for fn, over in sorted(uses, key=lambda use: len(use[0].params)):
@@ -63,7 +63,7 @@ def _key(fn: Fn, over: Types) -> object:
     return (known_by(fn, over), over, len(fn.params) if len(over) > 1 else 1)
 
 
-def _with_typed_functions(node: Node, typed: Typed, known: _Known) -> Node:
+def _with_typed_functions(node: Node, typed: Typed, known: _Identities) -> Node:
     entries = []
     for name, value in node.args.entries:
         over = applied_to(node, node.op.arg(name), typed)
@@ -124,7 +124,7 @@ def projection(node: Node, typed: Typed) -> Make | None:
     it does something else.
     """
     cls = node.cls
-    if not is_itemwise(cls) or cls.gives is not Gives.ONE:
+    if not is_itemwise(cls) or cls.gives is not ItemEffect.ONE:
         return None
     item = typed.types[node.inputs[0]].item
     output = typed.types[Endpoint(node.id)].item

@@ -13,24 +13,24 @@ from hydro_core.catalog.classes import (
     AsOf,
     ByKey,
     Commands,
-    Distinct,
-    Empty,
-    Ends,
-    Gives,
-    Growth,
-    Matching,
+    DistinctItems,
+    EmptyStream,
+    ItemEffect,
+    KeyMatch,
     OrderedByKey,
     Ordering,
     OverTime,
-    Passes,
+    PassedItems,
     PerItem,
     Places,
-    Positional,
+    PositionalOrder,
     Product,
     Projection,
-    Running,
+    RunningResult,
+    StreamEnd,
     Sum,
     Summary,
+    TickDifference,
 )
 from hydro_core.catalog.itemwise import SOURCE
 from hydro_core.catalog.spec import OrderRule, Port, TypeProblem, functions_of
@@ -412,11 +412,11 @@ def never_null(graph: Graph, given: Collection[NodeId] = ()) -> frozenset[NodeId
 def _is_never_null(node: Node, found: set[NodeId]) -> bool:
     inputs = [e.node in found for e in node.inputs]
     match node.cls.passes:
-        case Passes.ALL | Passes.SO_FAR:
+        case PassedItems.ALL | PassedItems.SO_FAR:
             return all(inputs)
-        case Passes.SOME | Passes.EARLIER:
+        case PassedItems.SOME | PassedItems.EARLIER:
             return inputs[0]
-        case Passes.NONE:
+        case PassedItems.NONE:
             return _makes_items(node)
 
 
@@ -424,20 +424,20 @@ def _makes_items(node: Node) -> bool:
     """Whether an operator makes its items itself, none of them null."""
     cls, found = node.cls, False
     match cls:
-        case PerItem(Gives.ONE):
+        case PerItem(ItemEffect.ONE):
             tree = node.args["f"].tree
             found = tree is not None and certainty(SameTree(tree)).not_null
         case PerItem(gives):
-            found = gives in (Gives.UP_TO_ONE, Gives.RESULT)
-        case ByKey(summary, keyed) | Running(ByKey(summary, keyed)):
+            found = gives in (ItemEffect.UP_TO_ONE, ItemEffect.RESULT)
+        case ByKey(summary, keyed) | RunningResult(ByKey(summary, keyed)):
             found = keyed or summary is Summary.AGGREGATES
-        case Positional(gives=place):
+        case PositionalOrder(gives=place):
             found = place in (Places.PAIRS, Places.PADDED_PAIRS)
-        case Growth(made) | Commands(made):
+        case TickDifference(made) | Commands(made):
             found = made
-        case Empty() | Projection() | Product() | AsOf() | OrderedByKey() | Running():
+        case EmptyStream() | Projection() | Product() | AsOf() | OrderedByKey() | RunningResult():
             found = True
-        case Ends() | Sum() | Matching() | Distinct() | Ordering() | OverTime():
+        case StreamEnd() | Sum() | KeyMatch() | DistinctItems() | Ordering() | OverTime():
             found = False
         case _:
             assert_never(cls)

@@ -130,30 +130,30 @@ Descriptions = Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class ColumnDescriptions:
     """What is said of the columns of a program."""
 
     inputs: Descriptions
     outputs: Descriptions
 
 
-def described(program: Typed, comments: Comments) -> Described:
+def described(program: Typed, comments: Comments) -> ColumnDescriptions:
     """The descriptions of columns.
 
     Args:
         program: as it is written: a plan may have made one operator of several.
         comments: those of its text.
     """
-    said = _Said(program, comments)
+    said = _Description(program, comments)
     inputs = {name: said.of(Endpoint(node.id)) for name, node in program.graph.sources.items()}
     outputs: dict[str, Mapping[str, str]] = {}
     for name, sinks in program.graph.sinks.items():
         parts = [said.of(sink.inputs[0]) for sink in reversed(sinks)]
         outputs[name] = {column: text for part in parts for column, text in part.items()}
-    return Described(inputs, outputs)
+    return ColumnDescriptions(inputs, outputs)
 
 
-class _Said:
+class _Description:
     def __init__(self, program: Typed, comments: Comments) -> None:
         self._program, self._comments = program, comments
         self._own: dict[NodeId, Mapping[str, str]] = {}

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.partition.steps import FlowStep, Steps, steps_of
-from hydro_core.analysis.partition.terms import At, KeyTerm, TermTable, keeps_value
+from hydro_core.analysis.partition.terms import FieldAt, KeyTerm, TermTable, keeps_value
 from hydro_core.catalog.spec import Never, OnAnyField, OnKey, Replicated, State
 from hydro_core.errors import ProgramError
 from hydro_core.ir.graph import Node, NodeId, behind
@@ -39,7 +39,7 @@ InputPosition = tuple[NodeId, int]
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownValues:
     """Values that a field may have: those of `column`, which were asked for."""
 
     column: str
@@ -47,10 +47,10 @@ class Known:
     forms: frozenset[Hashable] = frozenset()
 
     @staticmethod
-    def of(column: str, values: Iterable[Any]) -> Known:
+    def of(column: str, values: Iterable[Any]) -> KnownValues:
         """The values of a column of the output."""
         distinct = {canonical(value): value for value in values}
-        return Known(column, tuple(distinct.values()), frozenset(distinct))
+        return KnownValues(column, tuple(distinct.values()), frozenset(distinct))
 
 
 @dataclass(frozen=True)
@@ -61,17 +61,17 @@ class SeenValues:
     path: FieldPath
 
 
-Condition = tuple[FieldPath, Known | SeenValues]
+Condition = tuple[FieldPath, KnownValues | SeenValues]
 
 
-class Need(NamedTuple):
+class ItemDemand(NamedTuple):
     """Items that are asked for: those that meet all conditions, up to `age` ticks ago."""
 
     conditions: frozenset[Condition]
     age: int
 
 
-Needs = frozenset[Need]
+Needs = frozenset[ItemDemand]
 """Alternatives; none: nothing is asked for."""
 
 
@@ -81,7 +81,7 @@ class OutputSlice:
 
     steps: Steps
     output: str
-    where: Mapping[FieldPath, Known]
+    where: Mapping[FieldPath, KnownValues]
     """What was asked for: the values of fields of the output's rows."""
     edges: Mapping[InputPosition, Needs]
     """What is asked of the inputs of operators; one that is not there is asked for nothing."""
@@ -154,7 +154,7 @@ class OutputSlice:
 
 
 def slice_of(
-    typed: Typed, output: str, where: Mapping[FieldPath, Known], steps: Steps | None = None
+    typed: Typed, output: str, where: Mapping[FieldPath, KnownValues], steps: Steps | None = None
 ) -> OutputSlice:
     """What can matter for the rows of an output that have one of some values in each of its fields.
 
@@ -175,14 +175,14 @@ def slice_of(
             for path, known in conditions
             if keeps_value(at(item, path), at(there, path))
         )
-        found.ask((sink.id, 0), [Need(kept, 0)])
+        found.ask((sink.id, 0), [ItemDemand(kept, 0)])
     found.settle()
     return OutputSlice(steps, output, where, found.edges, found.streams)
 
 
-def all_columns(typed: Typed, output: str) -> Mapping[FieldPath, Known]:
+def all_columns(typed: Typed, output: str) -> Mapping[FieldPath, KnownValues]:
     """A condition on every field of an output, for which the values are yet to be found."""
-    return {path: Known(".".join(path), ()) for path, _ in leaves(typed.outputs[output].item)}
+    return {path: KnownValues(".".join(path), ()) for path, _ in leaves(typed.outputs[output].item)}
 
 
 class _Backwards:
@@ -195,7 +195,7 @@ class _Backwards:
         self._todo: dict[NodeId, None] = {}
         self._visits = Counter[NodeId]()
 
-    def ask(self, edge: InputPosition, more: Iterable[Need]) -> None:
+    def ask(self, edge: InputPosition, more: Iterable[ItemDemand]) -> None:
         """Adds to what is asked of an input of an operator, and so of the stream that enters."""
         known = self.edges.get(edge, frozenset())
         new = _fewest([*known, *more])
@@ -218,16 +218,16 @@ class _Backwards:
             for need in sorted(self.streams[name], key=repr):
                 too_often = self._visits[name] > _MOST_VISITS
                 for edge, wanted in _back(step, need):
-                    self.ask(edge, [Need(frozenset(), FOREVER) if too_often else wanted])
+                    self.ask(edge, [ItemDemand(frozenset(), FOREVER) if too_often else wanted])
 
 
-def _back(step: FlowStep, need: Need) -> Iterator[tuple[InputPosition, Need]]:
+def _back(step: FlowStep, need: ItemDemand) -> Iterator[tuple[InputPosition, ItemDemand]]:
     """What is asked of each input of an operator of which something is asked."""
     age = _aged(step.node, need.age)
     found = [_conditions(step, i, need.conditions) for i in range(len(step.inputs))]
     for i, conditions in enumerate(found):
         met = _met(step, i, found)
-        yield (step.node.id, i), Need(conditions | met, age)
+        yield (step.node.id, i), ItemDemand(conditions | met, age)
 
 
 def _conditions(step: FlowStep, i: int, conditions: frozenset[Condition]) -> frozenset[Condition]:
@@ -274,13 +274,13 @@ def _rewritten(conditions: Iterable[Condition], table: TermTable) -> set[Conditi
     return {
         (before, values)
         for path, values in conditions
-        for before in _paths(table.get(At(path), ()))
+        for before in _paths(table.get(FieldAt(path), ()))
     }
 
 
 def _paths(terms: Iterable[KeyTerm]) -> list[FieldPath]:
     """The fields among the terms."""
-    return [term.path for term in terms if isinstance(term, At)]
+    return [term.path for term in terms if isinstance(term, FieldAt)]
 
 
 def _aged(node: Node, age: int) -> int:
@@ -297,7 +297,7 @@ def _aged(node: Node, age: int) -> int:
     return min(age + more, FOREVER)
 
 
-def _fewest(needs: Iterable[Need]) -> Needs:
+def _fewest(needs: Iterable[ItemDemand]) -> Needs:
     """The alternatives without those that another one covers; of too many, one that covers all."""
     distinct = frozenset(needs)
     least = frozenset(
@@ -310,7 +310,7 @@ def _fewest(needs: Iterable[Need]) -> Needs:
     if len(least) <= MOST_NEEDS:
         return least
     common = frozenset.intersection(*(need.conditions for need in least))
-    return frozenset([Need(common, max(need.age for need in least))])
+    return frozenset([ItemDemand(common, max(need.age for need in least))])
 
 
 # Slices in words: what of each input can matter, and why where all of it can.
@@ -398,11 +398,11 @@ def in_words(found: OutputSlice, name: str) -> str:
     return "; or ".join(f"rows{_since(n.age)} {_in_words(found, n, item)}" for n in needs)
 
 
-def _in_words(found: OutputSlice, need: Need, item: ItemType) -> str:
+def _in_words(found: OutputSlice, need: ItemDemand, item: ItemType) -> str:
     parts, looked = [], dict[NodeId, list[str]]()
     for path, of in sorted(need.conditions, key=repr):
         name = f"`{path_name(path, item)}`"
-        if isinstance(of, Known):
+        if isinstance(of, KnownValues):
             parts.append(_known(name, of))
         else:
             looked.setdefault(of.edge[0], []).append(name)
@@ -414,7 +414,7 @@ def _in_words(found: OutputSlice, need: Need, item: ItemType) -> str:
     return _and([*known, *asked])
 
 
-def _known(name: str, of: Known) -> str:
+def _known(name: str, of: KnownValues) -> str:
     match of.values:
         case ():
             return f"that {name}"
@@ -425,7 +425,7 @@ def _known(name: str, of: Known) -> str:
 
 
 def _source(of: Any) -> str:
-    return of.column if isinstance(of, Known) else f"looked for by {of.edge[0]}"
+    return of.column if isinstance(of, KnownValues) else f"looked for by {of.edge[0]}"
 
 
 def _since(age: int) -> str:

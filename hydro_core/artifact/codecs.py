@@ -144,7 +144,7 @@ _ITEMS, _NODES = get_args(ItemType), get_args(Expr)
 
 
 @dataclass(slots=True)
-class Written:
+class EncodedTables:
     """The tables of what is written."""
 
     types: dict[str, int] = field(default_factory=dict)
@@ -178,7 +178,7 @@ class Written:
         return self.functions[id(fn)][0]
 
 
-class Read:
+class DecodedTables:
     """The tables of what is read."""
 
     def __init__(self, tables: Mapping[str, Any]) -> None:
@@ -188,14 +188,14 @@ class Read:
         self.functions.extend(_read_function(self, record) for record in tables["functions"])
 
 
-def _write_function(tables: Written, fn: Fn) -> dict[str, Any]:
+def _write_function(tables: EncodedTables, fn: Fn) -> dict[str, Any]:
     # in this order since it is part of deployments' names
     first = dict.fromkeys(("name", "source", "closed", "params"))
     made: dict[str, Any] = first | {"call": _write_call(tables, fn)} | _FUNCTION.write(tables, fn)
     return made
 
 
-def _write_call(tables: Written, fn: Fn) -> dict[str, Any]:
+def _write_call(tables: EncodedTables, fn: Fn) -> dict[str, Any]:
     match stored_call(fn):
         case "view", inner, view:
             return {"viewed": [tables.function(inner), write_tree(tables, view)]}
@@ -208,14 +208,14 @@ def _write_call(tables: Written, fn: Fn) -> dict[str, Any]:
             return {"tree": True}
 
 
-def _write_bound(tables: Written, name: str, value: Any) -> Any:
+def _write_bound(tables: EncodedTables, name: str, value: Any) -> Any:
     if not callable(value):
         return {"value": write_value(tables, value)}
     _, module, qualname = stored_call(Fn(name, name, (), value))
     return {"reference": [module, qualname]}
 
 
-def _read_function(tables: Read, record: Mapping[str, Any]) -> Fn:
+def _read_function(tables: DecodedTables, record: Mapping[str, Any]) -> Fn:
     left = dict(record)
     call = left.pop("call")
     given = _FUNCTION.read(tables, left)
@@ -223,7 +223,7 @@ def _read_function(tables: Read, record: Mapping[str, Any]) -> Fn:
 
 
 def _read_call(
-    tables: Read, record: Mapping[str, Any], given: Mapping[str, Any]
+    tables: DecodedTables, record: Mapping[str, Any], given: Mapping[str, Any]
 ) -> Callable[..., Any]:
     match record:
         case {"viewed": [inner, view]}:
@@ -238,7 +238,7 @@ def _read_call(
             return TreeCall(given["tree"], given["params"])
 
 
-def _read_bound(tables: Read, record: Any) -> Any:
+def _read_bound(tables: DecodedTables, record: Any) -> Any:
     match record:
         case {"value": value}:
             return read_value(tables, value)
@@ -246,7 +246,7 @@ def _read_bound(tables: Read, record: Any) -> Any:
             return ReferenceCall(*record["reference"])
 
 
-def _read_node(tables: Read, record: Any) -> Node:
+def _read_node(tables: DecodedTables, record: Any) -> Node:
     node: Node = _NODE.read(tables, record)
     # arguments that the operator got since are as if they were not given
     known = node.op.at(node.args).args
@@ -254,18 +254,18 @@ def _read_node(tables: Read, record: Any) -> Node:
     return node.with_(args=Args((*node.args.entries, *since))) if since else node
 
 
-def _write_graph(tables: Written, graph: Graph) -> dict[str, Any]:
+def _write_graph(tables: EncodedTables, graph: Graph) -> dict[str, Any]:
     record = _GRAPH.write(tables, graph)
     return {"name": record["name"], **record, "nodes": list(record["nodes"].values())}
 
 
-def _read_graph(tables: Read, record: Mapping[str, Any]) -> Graph:
+def _read_graph(tables: DecodedTables, record: Mapping[str, Any]) -> Graph:
     nodes = {node["id"]: node for node in record["nodes"]}
     graph: Graph = _GRAPH.read(tables, {**record, "nodes": nodes})
     return graph
 
 
-def _write_typed(tables: Written, typed: Typed) -> dict[str, Any]:
+def _write_typed(tables: EncodedTables, typed: Typed) -> dict[str, Any]:
     for stream in typed.types.values():  # they come first in the table
         tables.type(stream.item)
     record: dict[str, Any] = _TYPED.write(tables, typed)

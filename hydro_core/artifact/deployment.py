@@ -23,14 +23,14 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.artifact.codecs import PLAN, Read, Written
+from hydro_core.artifact.codecs import PLAN, DecodedTables, EncodedTables
 from hydro_core.errors import DataError
 from hydro_core.ir.graph import Endpoint, NodeId
 from hydro_core.machine.faults import raise_outage
 from hydro_core.plan.semantic_hash import hash_of, program_hashes
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.storage.places import remove_tree
-from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.storage.remote import DataPlace, RemotePath
 from hydro_core.types.item import ItemType, StreamType
 from hydro_core.types.records import IF_GIVEN
 
@@ -83,7 +83,7 @@ class Costs:
 
 
 @dataclass(frozen=True, slots=True)
-class Validated:
+class Validation:
     """How the plan was compared with the program before it was deployed."""
 
     runs: int
@@ -127,7 +127,7 @@ class Deployment:
     """How the plan is cut into shards; None where it is not."""
     streams: Mapping[NodeId, NodeId] = field(default_factory=dict)
     """The plan's nodes that compute a stream of the program: its name there."""
-    validated: Validated | None = None
+    validated: Validation | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     """Of hydrotick, Spark and Delta."""
 
@@ -158,7 +158,7 @@ _REST = PLAN.fields_of(Deployment, "program", "plan", "explanation", "tables")
 def deployment_numbers(directory: DataPlace) -> tuple[int, ...]:
     """The numbers of the deployments that are written, in order."""
     folder = directory / FOLDER
-    if isinstance(folder, Remote):
+    if isinstance(folder, RemotePath):
         names = [file.parent.name for file in folder.files() if file.name == _ABOUT]
     else:
         names = [p.name for p in folder.iterdir()] if folder.is_dir() else []
@@ -190,7 +190,7 @@ def newest_deployment(directory: DataPlace, name: str | None = None) -> WrittenD
 def remove_deployment(directory: DataPlace, number: int) -> None:
     """Removes a deployment that nothing needs any more."""
     folder = directory / FOLDER / str(number)
-    if isinstance(folder, Remote):
+    if isinstance(folder, RemotePath):
         (folder / _ABOUT).unlink(missing_ok=True)
     remove_tree(folder, ignore_errors=True)
 
@@ -223,7 +223,7 @@ def write_deployment(directory: DataPlace, deployment: Deployment) -> int:
     files = _files(deployment)
     files[_ABOUT] = _json({**json.loads(files[_ABOUT]), "name": _name(files)})
     folder = directory / FOLDER
-    if isinstance(folder, Remote):
+    if isinstance(folder, RemotePath):
         return _put(files, folder, directory)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -246,7 +246,7 @@ def write_deployment(directory: DataPlace, deployment: Deployment) -> int:
         raise _error(message, cure) from None
 
 
-def _put(files: Mapping[str, str], folder: Remote, directory: DataPlace) -> int:
+def _put(files: Mapping[str, str], folder: RemotePath, directory: DataPlace) -> int:
     """In a store: under the first number that nobody has, and read by nobody before the end."""
     number = max(deployment_numbers(directory), default=0)
     while True:
@@ -323,7 +323,7 @@ def _about(text: str) -> dict[str, Any]:
 
 def _texts(folder: DataPlace) -> dict[str, str]:
     about = _about((folder / _ABOUT).read_text("utf-8"))
-    if _IN not in about and not isinstance(folder, Remote):
+    if _IN not in about and not isinstance(folder, RemotePath):
         return {p.name: p.read_text("utf-8") for p in folder.iterdir() if p.suffix == ".json"}
     # One that was copied is as it was where it was written.
     within = folder / about.pop(_IN, "")
@@ -344,7 +344,7 @@ def _of_another_format(deployment: str, about: Mapping[str, Any]) -> DataError:
 
 def _deployment(texts: Mapping[str, str], about: Mapping[str, Any]) -> Deployment:
     data = json.loads(texts[_PLAN])
-    tables = Read(data["tables"])
+    tables = DecodedTables(data["tables"])
     program = PLAN.of(Typed).read(tables, data["program"])
     return Deployment(
         program=WrittenProgram(json.loads(texts[_PROGRAM]), program),
@@ -356,7 +356,7 @@ def _deployment(texts: Mapping[str, str], about: Mapping[str, Any]) -> Deploymen
 
 
 def _files(deployment: Deployment) -> dict[str, str]:
-    tables = Written()
+    tables = EncodedTables()
     program = PLAN.of(Typed).write(tables, deployment.program.typed)
     plan = PLAN.of(TickPlan).write(tables, deployment.plan)
     stored = _TABLES.write(tables, deployment.tables)

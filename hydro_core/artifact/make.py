@@ -15,13 +15,13 @@ from hydro_core.artifact.deployment import (
     Deployment,
     Sharding,
     Table,
-    Validated,
+    Validation,
     WrittenProgram,
 )
 from hydro_core.artifact.functions import stored_call
 from hydro_core.ir.graph import NodeId
 from hydro_core.optimize.cost import Statistics
-from hydro_core.optimize.optimizer import Optimized
+from hydro_core.optimize.optimizer import OptimizedProgram
 from hydro_core.plan.planner import plan_of
 from hydro_core.plan.semantic_hash import hash_of
 from hydro_core.plan.tick_plan import Kind, TickPlan
@@ -36,7 +36,7 @@ class DeploymentMetadata:
 
     texts: Mapping[str, str] = field(default_factory=dict)
     """The program's files, by their names."""
-    validated: Validated | None = None
+    validated: Validation | None = None
     sharding: Sharding | None = None
     hashes: Mapping[NodeId, str] = field(default_factory=dict)
     """Of a plan in shards, what streams of it mean; of others that is found by their names."""
@@ -45,7 +45,7 @@ class DeploymentMetadata:
 
 
 def deployment_of(
-    flow: str, program: Typed, optimized: Optimized, given: DeploymentMetadata | None = None
+    flow: str, program: Typed, optimized: OptimizedProgram, given: DeploymentMetadata | None = None
 ) -> Deployment:
     """The deployment of a program by an optimized plan.
 

@@ -46,7 +46,7 @@ def _is_exact(item: ItemType | None) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class PartialState:
     """What is kept of rows in the place of all their values, so that the result goes on.
 
     That is the result itself, if results are merged, or the results of other aggregates over the
@@ -99,7 +99,7 @@ class AggregateSpec:
     name: str
     summary: str
     result: Callable[[Types], ItemType]
-    kept: Kept | AllValues
+    kept: PartialState | AllValues
     """What goes on from tick to tick."""
     least: int = 1
     most: int | None = 1
@@ -128,7 +128,7 @@ class AggregateSpec:
     @property
     def may_fail(self) -> bool:
         """Whether a tick may fail on its result, or on what makes that of its parts."""
-        return self.fails or (isinstance(self.kept, Kept) and bool(self.kept.of_parts))
+        return self.fails or (isinstance(self.kept, PartialState) and bool(self.kept.of_parts))
 
 
 def aggregate_type(aggregate: Aggregate, row: ItemType) -> ItemType:
@@ -213,7 +213,7 @@ def _count_if(types: Types) -> ItemType:
     return LONG
 
 
-_COUNTED = Kept("sum", invertible=lambda _: True)
+_COUNTED = PartialState("sum", invertible=lambda _: True)
 _ITSELF = AllValues("gives the values themselves, so nothing smaller can be stored of them")
 _DIFFERENT = AllValues("needs all values: no few numbers made of them can be merged")
 _SQUARES = AllValues("squares differences from a mean that every tick moves")
@@ -244,16 +244,20 @@ _ENTRIES = (
         "sum",
         "the sum; beyond 64 bits the tick fails",
         _sum,
-        Kept("sum", parts=("total", "count")),
+        PartialState("sum", parts=("total", "count")),
         fails=True,
     ),
-    AggregateSpec("min", "the smallest", _same, Kept("min"), idempotent=True, extreme="least"),
-    AggregateSpec("max", "the greatest", _same, Kept("max"), idempotent=True, extreme="greatest"),
+    AggregateSpec(
+        "min", "the smallest", _same, PartialState("min"), idempotent=True, extreme="least"
+    ),
+    AggregateSpec(
+        "max", "the greatest", _same, PartialState("max"), idempotent=True, extreme="greatest"
+    ),
     AggregateSpec(
         "avg",
         "the mean",
         _average,
-        Kept(parts=("total", "count"), digits=EXACT_DIGITS),
+        PartialState(parts=("total", "count"), digits=EXACT_DIGITS),
         fails=True,
         aliases=("mean",),
     ),
@@ -262,7 +266,7 @@ _ENTRIES = (
         "the first argument where the second is smallest; null orders do not count, "
         "ties give the greatest value",
         _same,
-        Kept("min_by", companion="min"),
+        PartialState("min_by", companion="min"),
         least=2,
         most=2,
         idempotent=True,
@@ -272,7 +276,7 @@ _ENTRIES = (
         "the first argument where the second is greatest; null orders do not count, "
         "ties give the greatest value",
         _same,
-        Kept("max_by", companion="max"),
+        PartialState("max_by", companion="max"),
         least=2,
         most=2,
         idempotent=True,
@@ -292,7 +296,7 @@ _ENTRIES = (
         "any_value",
         "the smallest non-null value",
         _same,
-        Kept("any_value"),
+        PartialState("any_value"),
         idempotent=True,
         extreme="least",
     ),
@@ -316,7 +320,7 @@ _ENTRIES = (
         "bool_and",
         "whether all non-null values are true",
         _boolean,
-        Kept("bool_and"),
+        PartialState("bool_and"),
         idempotent=True,
         extreme="least",
         aliases=("every",),
@@ -325,7 +329,7 @@ _ENTRIES = (
         "bool_or",
         "whether any is true",
         _boolean,
-        Kept("bool_or"),
+        PartialState("bool_or"),
         idempotent=True,
         extreme="greatest",
         aliases=("some",),
@@ -353,7 +357,7 @@ _ENTRIES = (
         "total",
         "the sum in a type that has room for it, 0 over nothing",
         _total,
-        Kept("total", invertible=_is_exact),
+        PartialState("total", invertible=_is_exact),
         fails=True,
         empty=0,
         internal=True,
@@ -380,7 +384,7 @@ NAMES: Mapping[str, str] = MappingProxyType(_NAMES)
 # order must be known. So an aggregate over a history is stored as parts, each of which can be
 # merged with that of a batch. Over a window the parts must also give back what has left: counts
 # and exact totals do, and the number of rows says which keys are still there. What an aggregate
-# is made of stands in its entry (`Kept`).
+# is made of stands in its entry (`PartialState`).
 
 
 Named = tuple[str, Aggregate]
@@ -388,9 +392,9 @@ Split = tuple[Aggregate, ...] | None
 """The parts of an aggregate; only itself, where its own result goes on."""
 
 
-def _kept(function: str) -> Kept | None:
+def _kept(function: str) -> PartialState | None:
     kept = AGGREGATES[function].kept
-    return kept if isinstance(kept, Kept) else None
+    return kept if isinstance(kept, PartialState) else None
 
 
 MERGES: Mapping[str, str] = MappingProxyType(
@@ -572,7 +576,7 @@ def _inverted(aggregate: Aggregate, of: ItemType | None) -> Split:
     return _split(kept, aggregate, of)
 
 
-def _split(kept: Kept, aggregate: Aggregate, of: ItemType | None) -> Split:
+def _split(kept: PartialState, aggregate: Aggregate, of: ItemType | None) -> Split:
     if not kept.in_parts(of):
         return None
     return tuple(Aggregate(part, aggregate.arguments) for part in kept.parts)

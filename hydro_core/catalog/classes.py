@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 # In what the operators of one class differ: the words that stand in their classes.
 
 
-class Gives(Enum):
+class ItemEffect(Enum):
     """What an operator that goes item by item gives for an item."""
 
     SAME = "the item"
@@ -26,7 +26,7 @@ class Gives(Enum):
     RESULT = "the result of which the item holds the parts"
 
 
-class Meets(Enum):
+class PairedItems(Enum):
     """Which items of two inputs a product brings together."""
 
     ALL = "each with each"
@@ -34,7 +34,7 @@ class Meets(Enum):
     SINGLE = "each of the first with the single item of the second"
 
 
-class Compares(Enum):
+class MatchCondition(Enum):
     """What of the items of two inputs must be equal for a match."""
 
     ITEMS = "the items"
@@ -65,7 +65,7 @@ class Places(Enum):
 # What every class of operators says of itself, for all who ask.
 
 
-class Passes(Enum):
+class PassedItems(Enum):
     """Which of its inputs' items an operator gives."""
 
     ALL = "all of this tick's, some perhaps once only"
@@ -75,7 +75,7 @@ class Passes(Enum):
     NONE = "none but what it makes itself"
 
 
-class Holds(Enum):
+class PastExtent(Enum):
     """How much of the past an operator's output holds."""
 
     INPUTS = "what its inputs hold"
@@ -87,7 +87,7 @@ class Holds(Enum):
     @property
     def condenses(self) -> bool:
         """Whether it is a result, not the rows that it is made of."""
-        return self in (Holds.RESULT, Holds.STATE)
+        return self in (PastExtent.RESULT, PastExtent.STATE)
 
 
 # What an operator is to time, keys and order: its class.
@@ -99,10 +99,10 @@ class Holds(Enum):
 #
 # The words are those of incremental view maintenance. *Linear* operators do the same with an item
 # that comes as with one that goes (`PerItem`, `Projection`, `Sum`); *bilinear* ones do so with
-# each input while the other stays (`Product`); the others work *by key* (`Matching`, `AsOf`,
-# `Distinct`, `ByKey`, `OrderedByKey`), *by position* (`Positional`, `Ordering`), or *over time*.
-# Such a word is a base of its classes (`Linear`, `PerKey`, `PerPosition`, `OverTime`), for who
-# says the same of all of them.
+# each input while the other stays (`Product`); the others work *by key* (`KeyMatch`, `AsOf`,
+# `DistinctItems`, `ByKey`, `OrderedByKey`), *by position* (`PositionalOrder`, `Ordering`), or
+# *over time*. Such a word is a base of its classes (`Linear`, `PerKey`, `PerPosition`,
+# `OverTime`), for who says the same of all of them.
 #
 # What many ask of a class each of them says itself (`properties.py`): which of its inputs' items
 # it `passes` on, and how much of the past its output `holds`.
@@ -125,12 +125,12 @@ class ClassFacts:
         return False
 
 
-class Ends(ClassFacts):
+class StreamEnd(ClassFacts):
     """Where streams begin and end."""
 
     __slots__ = ()
-    passes: ClassVar[Passes] = Passes.NONE
-    holds: ClassVar[Holds] = Holds.INPUTS
+    passes: ClassVar[PassedItems] = PassedItems.NONE
+    holds: ClassVar[PastExtent] = PastExtent.INPUTS
 
 
 class Linear(ClassFacts):
@@ -138,7 +138,7 @@ class Linear(ClassFacts):
 
     __slots__ = ()
     hands_on: ClassVar[bool] = True
-    holds: ClassVar[Holds] = Holds.INPUTS
+    holds: ClassVar[PastExtent] = PastExtent.INPUTS
 
 
 class PerKey(ClassFacts):
@@ -161,19 +161,19 @@ class OverTime(ClassFacts):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Given(Ends):
+class ExternalItems(StreamEnd):
     """Has no input: its items come with the tick."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Empty(Ends):
+class EmptyStream(StreamEnd):
     """A stream without items."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Output(Ends):
+class Output(StreamEnd):
     """The end of a stream."""
 
     hands_on: ClassVar[bool] = True
@@ -185,18 +185,18 @@ class Output(Ends):
 class PerItem(Linear):
     """Linear: looks at one item at a time."""
 
-    gives: Gives
+    gives: ItemEffect
 
     @property
-    def passes(self) -> Passes:
+    def passes(self) -> PassedItems:
         """Which of its inputs' items it gives."""
         match self.gives:
-            case Gives.SAME:
-                return Passes.ALL
-            case Gives.SOME | Gives.ROUTED:
-                return Passes.SOME
-            case Gives.ONE | Gives.UP_TO_ONE | Gives.SEVERAL | Gives.RESULT:
-                return Passes.NONE
+            case ItemEffect.SAME:
+                return PassedItems.ALL
+            case ItemEffect.SOME | ItemEffect.ROUTED:
+                return PassedItems.SOME
+            case ItemEffect.ONE | ItemEffect.UP_TO_ONE | ItemEffect.SEVERAL | ItemEffect.RESULT:
+                return PassedItems.NONE
 
 
 MadeColumns = Callable[[Mapping[str, Any], Sequence[str]], Mapping[str, "str | Fn"]]
@@ -210,8 +210,8 @@ of that name, or what the function gives for the row.
 class Projection(Linear):
     """Linear: a row for each row, of its columns and computed ones."""
 
-    passes: ClassVar[Passes] = Passes.NONE
-    gives: ClassVar[Gives] = Gives.ONE
+    passes: ClassVar[PassedItems] = PassedItems.NONE
+    gives: ClassVar[ItemEffect] = ItemEffect.ONE
     columns: MadeColumns
     only: bool = False
     """The output has the columns that the arguments name, whatever else the row has."""
@@ -226,9 +226,9 @@ class Sum(Linear):
     """Items change their type, so that all have one."""
 
     @property
-    def passes(self) -> Passes:
+    def passes(self) -> PassedItems:
         """Which of its inputs' items it gives."""
-        return Passes.NONE if self.widens else Passes.ALL
+        return PassedItems.NONE if self.widens else PassedItems.ALL
 
 
 @final
@@ -236,23 +236,23 @@ class Sum(Linear):
 class Product(ClassFacts):
     """Bilinear: pairs of the items of two inputs."""
 
-    passes: ClassVar[Passes] = Passes.NONE
-    holds: ClassVar[Holds] = Holds.INPUTS
-    meets: Meets
+    passes: ClassVar[PassedItems] = PassedItems.NONE
+    holds: ClassVar[PastExtent] = PastExtent.INPUTS
+    meets: PairedItems
     keeps: frozenset[int] = frozenset()
     """The inputs whose items stay, padded, where they meet none: these are not linear."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Matching(PerKey):
+class KeyMatch(PerKey):
     """By key: the items of the first input that have a match in the second, or that have none."""
 
-    passes: ClassVar[Passes] = Passes.SOME
-    holds: ClassVar[Holds] = Holds.INPUTS
+    passes: ClassVar[PassedItems] = PassedItems.SOME
+    holds: ClassVar[PastExtent] = PastExtent.INPUTS
     wanted: bool
     """Whether those with a match stay."""
-    compares: Compares
+    compares: MatchCondition
 
 
 @final
@@ -260,19 +260,19 @@ class Matching(PerKey):
 class AsOf(PerKey):
     """By key: each item of the first input with the item of the second that is nearest to it."""
 
-    passes: ClassVar[Passes] = Passes.NONE
-    holds: ClassVar[Holds] = Holds.INPUTS
+    passes: ClassVar[PassedItems] = PassedItems.NONE
+    holds: ClassVar[PastExtent] = PastExtent.INPUTS
     keyed: bool = True
     """Columns of both are the key; else there is none, and one key is all there is."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Distinct(PerKey):
+class DistinctItems(PerKey):
     """By key, which is the whole item: each once."""
 
-    passes: ClassVar[Passes] = Passes.ALL
-    holds: ClassVar[Holds] = Holds.INPUTS
+    passes: ClassVar[PassedItems] = PassedItems.ALL
+    holds: ClassVar[PastExtent] = PastExtent.INPUTS
 
 
 @final
@@ -280,7 +280,7 @@ class Distinct(PerKey):
 class ByKey(PerKey):
     """By key: one item is made of those of a key."""
 
-    holds: ClassVar[Holds] = Holds.RESULT
+    holds: ClassVar[PastExtent] = PastExtent.RESULT
     summary: Summary
     keyed: bool = True
     """Results stand by keys; else there is one, that of everything."""
@@ -291,9 +291,9 @@ class ByKey(PerKey):
         return self.summary in (Summary.FOLD, Summary.REDUCTION)
 
     @property
-    def passes(self) -> Passes:
+    def passes(self) -> PassedItems:
         """Which of its inputs' items it gives."""
-        return Passes.SOME if self.summary is Summary.LATEST else Passes.NONE
+        return PassedItems.SOME if self.summary is Summary.LATEST else PassedItems.NONE
 
 
 @final
@@ -306,22 +306,22 @@ class OrderedByKey(PerKey):
     """Columns of the items are the key; else there is none, or a function gives it."""
 
     @property
-    def passes(self) -> Passes:
+    def passes(self) -> PassedItems:
         """Which of its inputs' items it gives."""
-        return Passes.SOME if self.gives is Places.FIRST else Passes.NONE
+        return PassedItems.SOME if self.gives is Places.FIRST else PassedItems.NONE
 
     @property
-    def holds(self) -> Holds:
+    def holds(self) -> PastExtent:
         """How much of the past its output holds."""
-        return Holds.RESULT if self.gives is Places.FIRST else Holds.INPUTS
+        return PastExtent.RESULT if self.gives is Places.FIRST else PastExtent.INPUTS
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Running(PerKey):
+class RunningResult(PerKey):
     """By key: a result that it stores, and makes anew where its input is new."""
 
-    holds: ClassVar[Holds] = Holds.STATE
+    holds: ClassVar[PastExtent] = PastExtent.STATE
     of: ByKey | OrderedByKey
     """What it is over all items."""
     changes: bool = False
@@ -330,9 +330,9 @@ class Running(PerKey):
     """
 
     @property
-    def passes(self) -> Passes:
+    def passes(self) -> PassedItems:
         """Which of its inputs' items it gives."""
-        return Passes.NONE if self.of.passes is Passes.NONE else Passes.EARLIER
+        return PassedItems.NONE if self.of.passes is PassedItems.NONE else PassedItems.EARLIER
 
     @property
     def reads_changes(self) -> bool:
@@ -345,28 +345,28 @@ class Running(PerKey):
 class Ordering(PerPosition):
     """Gives the items an order, or takes it away."""
 
-    passes: ClassVar[Passes] = Passes.ALL
-    holds: ClassVar[Holds] = Holds.INPUTS
+    passes: ClassVar[PassedItems] = PassedItems.ALL
+    holds: ClassVar[PastExtent] = PastExtent.INPUTS
     sorts: bool = True
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Positional(PerPosition):
+class PositionalOrder(PerPosition):
     """By position: an item's place among all decides."""
 
     gives: Places
 
     @property
-    def passes(self) -> Passes:
+    def passes(self) -> PassedItems:
         """Which of its inputs' items it gives."""
         cut = self.gives in (Places.FIRST, Places.FIRST_OF_KEY)
-        return Passes.SOME if cut else Passes.NONE
+        return PassedItems.SOME if cut else PassedItems.NONE
 
     @property
-    def holds(self) -> Holds:
+    def holds(self) -> PastExtent:
         """How much of the past its output holds."""
-        return Holds.INPUTS if self.passes is Passes.NONE else Holds.RESULT
+        return PastExtent.INPUTS if self.passes is PassedItems.NONE else PastExtent.RESULT
 
 
 @final
@@ -374,14 +374,14 @@ class Positional(PerPosition):
 class History(OverTime):
     """Over time: the items of all ticks so far."""
 
-    holds: ClassVar[Holds] = Holds.HISTORY
+    holds: ClassVar[PastExtent] = PastExtent.HISTORY
     before: bool = False
     """This tick apart."""
 
     @property
-    def passes(self) -> Passes:
+    def passes(self) -> PassedItems:
         """Which of its inputs' items it gives."""
-        return Passes.EARLIER if self.before else Passes.SO_FAR
+        return PassedItems.EARLIER if self.before else PassedItems.SO_FAR
 
 
 @final
@@ -389,41 +389,41 @@ class History(OverTime):
 class Window(OverTime):
     """Over time: the items of the last ticks."""
 
-    holds: ClassVar[Holds] = Holds.WINDOW
+    holds: ClassVar[PastExtent] = PastExtent.WINDOW
     timed: bool = False
     """A time of its own says of each item until which tick it is there; else all stay as long."""
 
     @property
-    def passes(self) -> Passes:
+    def passes(self) -> PassedItems:
         """Which of its inputs' items it gives."""
-        return Passes.EARLIER if self.timed else Passes.SO_FAR
+        return PassedItems.EARLIER if self.timed else PassedItems.SO_FAR
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Before(OverTime):
+class PreviousTick(OverTime):
     """Over time: the items of the tick before."""
 
-    passes: ClassVar[Passes] = Passes.EARLIER
-    holds: ClassVar[Holds] = Holds.INPUTS
+    passes: ClassVar[PassedItems] = PassedItems.EARLIER
+    holds: ClassVar[PastExtent] = PastExtent.INPUTS
     takes_changes: ClassVar[bool] = True
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Growth(OverTime):
+class TickDifference(OverTime):
     """Over time: how a stream differs from what it was in the tick before."""
 
-    holds: ClassVar[Holds] = Holds.INPUTS
+    holds: ClassVar[PastExtent] = PastExtent.INPUTS
     takes_changes: ClassVar[bool] = True
     reads_changes = True
     signed: bool
     """What goes is told, too, with a count; else only what comes."""
 
     @property
-    def passes(self) -> Passes:
+    def passes(self) -> PassedItems:
         """Which of its inputs' items it gives."""
-        return Passes.NONE if self.signed else Passes.SOME
+        return PassedItems.NONE if self.signed else PassedItems.SOME
 
 
 @final
@@ -431,39 +431,39 @@ class Growth(OverTime):
 class Commands(OverTime):
     """Over time: what all commands so far leave there."""
 
-    passes: ClassVar[Passes] = Passes.NONE
-    holds: ClassVar[Holds] = Holds.STATE
+    passes: ClassVar[PassedItems] = PassedItems.NONE
+    holds: ClassVar[PastExtent] = PastExtent.STATE
     keyed: bool
     """One value for each key."""
 
 
 OpClass = (
-    Given
-    | Empty
+    ExternalItems
+    | EmptyStream
     | Output
     | PerItem
     | Projection
     | Sum
     | Product
-    | Matching
+    | KeyMatch
     | AsOf
-    | Distinct
+    | DistinctItems
     | ByKey
-    | Running
+    | RunningResult
     | OrderedByKey
     | Ordering
-    | Positional
+    | PositionalOrder
     | History
     | Window
-    | Before
-    | Growth
+    | PreviousTick
+    | TickDifference
     | Commands
 )
 
 
 def passes_on(cls: OpClass) -> bool:
     """Whether the operator passes its input on as it is."""
-    return isinstance(cls, PerItem) and cls.gives is Gives.SAME
+    return isinstance(cls, PerItem) and cls.gives is ItemEffect.SAME
 
 
 def is_itemwise(cls: OpClass) -> TypeGuard[PerItem | Projection]:
@@ -471,7 +471,7 @@ def is_itemwise(cls: OpClass) -> TypeGuard[PerItem | Projection]:
     match cls:
         case PerItem() | Projection():
             return True
-        case Ends() | Sum() | Product() | PerKey() | PerPosition() | OverTime():
+        case StreamEnd() | Sum() | Product() | PerKey() | PerPosition() | OverTime():
             return False
         case _:
             assert_never(cls)

@@ -10,11 +10,11 @@ from typing import Any
 from hydro_core.catalog import column_rules, lineage_rules, type_rules
 from hydro_core.catalog.classes import (
     AsOf,
-    Compares,
-    Matching,
-    Meets,
+    KeyMatch,
+    MatchCondition,
+    PairedItems,
     Places,
-    Positional,
+    PositionalOrder,
     Product,
     Sum,
 )
@@ -24,7 +24,7 @@ from hydro_core.catalog.spec import (
     Args,
     Barrier,
     Example,
-    Fails,
+    FailureMode,
     Never,
     OnAnyField,
     OnKey,
@@ -91,7 +91,7 @@ CHAIN = _combining(
 
 CROSS = _combining(
     name="cross",
-    cls=Product(Meets.ALL),
+    cls=Product(PairedItems.ALL),
     summary="all pairs",
     inputs=(Port("0", linear=True), _right(linear=True)),
     result=type_rules.paired,
@@ -109,7 +109,7 @@ CROSS = _combining(
 
 CROSS_SINGLETON = _combining(
     name="cross_singleton",
-    cls=Product(Meets.SINGLE),
+    cls=Product(PairedItems.SINGLE),
     summary="each item with the single item of the other side; "
     "a second one fails the tick, none gives nothing",
     inputs=(
@@ -118,7 +118,7 @@ CROSS_SINGLETON = _combining(
     ),
     result=type_rules.paired,
     monotone=False,
-    fails=Fails.ON_ITEMS,
+    fails=FailureMode.ON_ITEMS,
     partition=Replicated("single"),
     keeps_single=True,
     lineage=lineage_rules.pair_of_inputs,
@@ -145,9 +145,11 @@ def _join_sides(args: Args) -> Mapping[str, Any]:
         "0", linear=1 not in kept, barrier=waits[1 in kept or (alone and condition is not None)]
     )
     right = _right(linear=not asked and 0 not in kept, barrier=waits[alone])
-    matching = Matching(how == "semi", Compares.NOTHING if keyless else Compares.KEYS)
+    matching = KeyMatch(how == "semi", MatchCondition.NOTHING if keyless else MatchCondition.KEYS)
     return {
-        "cls": matching if asked else Product(Meets.ALL if keyless else Meets.KEY, kept),
+        "cls": matching
+        if asked
+        else Product(PairedItems.ALL if keyless else PairedItems.KEY, kept),
         "inputs": (left, right),
         "monotone": how in ("inner", "semi"),
         "partition": Never(_ALL_PAIRS) if keyless else OnKey(),
@@ -159,7 +161,7 @@ _ALL_PAIRS = "without `on` the condition judges every row of one side with every
 
 JOIN = _combining(
     name="join",
-    cls=Product(Meets.KEY),
+    cls=Product(PairedItems.KEY),
     summary="equi-join on the first field of pairs, or with `on` on columns of rows",
     inputs=(Port("0", linear=True), _right(linear=True)),
     args=(
@@ -203,7 +205,7 @@ def _zip(name: str, places: Places, summary: str, program: str, gives: list[Any]
     return OpSpec(
         name=name,
         family="combine",
-        cls=Positional(places),
+        cls=PositionalOrder(places),
         summary=summary,
         inputs=(
             Port("0", barrier=Barrier.STRATUM, needs=needs),
@@ -238,7 +240,7 @@ ZIP_LONGEST = _zip(
 
 ANTI_JOIN = _combining(
     name="anti_join",
-    cls=Matching(wanted=False, compares=Compares.BARE_KEYS),
+    cls=KeyMatch(wanted=False, compares=MatchCondition.BARE_KEYS),
     summary="pos items whose key is not in neg; duplicates of pos are kept",
     inputs=(Port("pos", linear=True), Port("neg", barrier=Barrier.STRATUM, keyword="neg")),
     result=type_rules.without_keys,
@@ -255,7 +257,7 @@ ANTI_JOIN = _combining(
 
 DIFFERENCE = _combining(
     name="difference",
-    cls=Matching(wanted=False, compares=Compares.ITEMS),
+    cls=KeyMatch(wanted=False, compares=MatchCondition.ITEMS),
     summary="pos items that are not in neg; duplicates of pos are kept",
     inputs=(Port("pos", linear=True), Port("neg", barrier=Barrier.STRATUM, keyword="neg")),
     result=type_rules.subtracted,

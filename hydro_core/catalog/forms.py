@@ -15,27 +15,27 @@ from typing import assert_never
 
 from hydro_core.catalog.classes import (
     AsOf,
-    Before,
     ByKey,
     Commands,
-    Distinct,
-    Ends,
-    Gives,
-    Growth,
+    DistinctItems,
     History,
+    ItemEffect,
+    KeyMatch,
     Linear,
-    Matching,
-    Meets,
     OpClass,
     OrderedByKey,
     Output,
     OverTime,
+    PairedItems,
     PerItem,
     PerPosition,
+    PreviousTick,
     Product,
     Projection,
-    Running,
+    RunningResult,
+    StreamEnd,
     Sum,
+    TickDifference,
     Window,
 )
 
@@ -77,7 +77,7 @@ def needed(cls: OpClass, wanted: Form) -> Form | None:  # noqa: C901, PLR0911, P
     None where it cannot. The inputs are in no order.
     """
     if wanted is Form.VALUES:
-        return Form.CHANGES if isinstance(cls, Running) and cls.changes else Form.VALUES
+        return Form.CHANGES if isinstance(cls, RunningResult) and cls.changes else Form.VALUES
     if wanted is Form.LOOKED_UP:
         return _looked_up_in(cls)
     grows = wanted is Form.GROWTH
@@ -88,20 +88,20 @@ def needed(cls: OpClass, wanted: Form) -> Form | None:  # noqa: C901, PLR0911, P
             return Form.VALUES if not cls.before or grows else None
         case Window() | Commands():
             return None if grows else Form.VALUES
-        case Running(changes=changes):
+        case RunningResult(changes=changes):
             return None if grows else Form.CHANGES if changes else Form.VALUES
         case Product(meets, keeps):
             takes_back = grows and bool(keeps)
-            return None if takes_back or meets is Meets.SINGLE else wanted
-        case Matching(wanted=matched):
+            return None if takes_back or meets is PairedItems.SINGLE else wanted
+        case KeyMatch(wanted=matched):
             return wanted if matched or not grows else None
-        case Distinct():
+        case DistinctItems():
             return wanted
-        case Before():
+        case PreviousTick():
             return Form.GROWTH if grows else None
         case AsOf(keyed) | ByKey(keyed=keyed) | OrderedByKey(keyed=keyed):
             return Form.CHANGES if keyed and not grows else None
-        case Ends() | PerPosition() | Growth():
+        case StreamEnd() | PerPosition() | TickDifference():
             return None
         case _:
             assert_never(cls)
@@ -115,16 +115,20 @@ def _looked_up_in(cls: OpClass) -> Form | None:
     match cls:
         case PerItem(gives):
             # what a function makes is not searched by what it is made of
-            return Form.LOOKED_UP if gives in (Gives.SAME, Gives.SOME, Gives.ROUTED) else None
-        case Projection() | Sum() | Matching() | Distinct():
+            return (
+                Form.LOOKED_UP
+                if gives in (ItemEffect.SAME, ItemEffect.SOME, ItemEffect.ROUTED)
+                else None
+            )
+        case Projection() | Sum() | KeyMatch() | DistinctItems():
             return Form.LOOKED_UP
         case AsOf(keyed) | ByKey(keyed=keyed) | OrderedByKey(keyed=keyed):
             return Form.LOOKED_UP if keyed else None
-        case Product(Meets.KEY):
+        case Product(PairedItems.KEY):
             return Form.LOOKED_UP
         case History():
             return Form.VALUES
-        case Ends() | Product() | Running() | PerPosition() | OverTime():
+        case StreamEnd() | Product() | RunningResult() | PerPosition() | OverTime():
             return None
         case _:
             assert_never(cls)
@@ -143,11 +147,11 @@ def given(cls: OpClass, inputs: Iterable[Form]) -> Form:
 def looks_up(cls: OpClass) -> bool:
     """Whether an operator needs, for the changes of its result, rows of its inputs by key, too."""
     match cls:
-        case Product() | Matching() | Distinct():
+        case Product() | KeyMatch() | DistinctItems():
             return True
         case AsOf(keyed) | ByKey(keyed=keyed) | OrderedByKey(keyed=keyed):
             return keyed
-        case Ends() | Linear() | Running() | PerPosition() | OverTime():
+        case StreamEnd() | Linear() | RunningResult() | PerPosition() | OverTime():
             return False
         case _:
             assert_never(cls)

@@ -12,24 +12,24 @@ from hydro_core.catalog import column_rules, lineage_rules, type_rules
 from hydro_core.catalog.aggregates import AGGREGATES
 from hydro_core.catalog.classes import (
     ByKey,
-    Compares,
-    Distinct,
-    Ends,
-    Gives,
+    DistinctItems,
+    ItemEffect,
+    KeyMatch,
     Linear,
-    Matching,
-    Meets,
+    MatchCondition,
     OpClass,
     OrderedByKey,
     OverTime,
+    PairedItems,
     PerItem,
     PerKey,
     PerPosition,
     Places,
-    Positional,
+    PositionalOrder,
     Product,
     Projection,
-    Running,
+    RunningResult,
+    StreamEnd,
     Summary,
 )
 from hydro_core.catalog.spec import (
@@ -40,7 +40,7 @@ from hydro_core.catalog.spec import (
     Args,
     Barrier,
     Example,
-    Fails,
+    FailureMode,
     Never,
     OnAnyField,
     OnKey,
@@ -73,7 +73,7 @@ def _order_of_function(args: Args) -> Mapping[str, Any]:
 UNIQUE = OpSpec(
     name="unique",
     family="group",
-    cls=Distinct(),
+    cls=DistinctItems(),
     summary="each distinct item once",
     inputs=(Port("in", aliases=("0",)),),
     idempotent=True,
@@ -85,7 +85,7 @@ UNIQUE = OpSpec(
 UNIQUE_KEYED = OpSpec(
     name="unique_keyed",
     family="group",
-    cls=Positional(Places.FIRST_OF_KEY),
+    cls=PositionalOrder(Places.FIRST_OF_KEY),
     summary="the first value of each key",
     inputs=_blocking(Order.TOTAL),
     args=(BY,),
@@ -237,7 +237,7 @@ AGGREGATE = per_key(
     ),
     result=column_rules.aggregated,
     refine=_aggregate_columns,
-    fails=Fails.NEVER,
+    fails=FailureMode.NEVER,
     lineage=lineage_rules.aggregated,
     example=Example.of(
         'a -> aggregate(by="k", n=count(), total=sum("v")) -> out',
@@ -256,9 +256,9 @@ def made_by_key(cls: OpClass) -> ByKey | None:
     match cls:
         case ByKey():
             return cls
-        case Running(ByKey() as of):
+        case RunningResult(ByKey() as of):
             return of
-        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
+        case StreamEnd() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return None
         case _:
             assert_never(cls)
@@ -269,7 +269,7 @@ def over_items(cls: OpClass) -> ByKey | OrderedByKey | None:
     match cls:
         case ByKey() | OrderedByKey():
             return cls
-        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
+        case StreamEnd() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return None
         case _:
             assert_never(cls)
@@ -349,15 +349,15 @@ def with_extremes(cls: OpClass) -> WithExtremes:
             return WithExtremes.VALUE
         case OrderedByKey(Places.FIRST, keyed=False):
             return WithExtremes.FIRST
-        case Product(Meets.KEY, keeps) if not keeps:
+        case Product(PairedItems.KEY, keeps) if not keeps:
             return WithExtremes.PAIRS
-        case Matching(wanted=True, compares=Compares.KEYS):
+        case KeyMatch(wanted=True, compares=MatchCondition.KEYS):
             return WithExtremes.PAIRS
-        case Projection() | PerItem(Gives.SAME | Gives.SOME):
+        case Projection() | PerItem(ItemEffect.SAME | ItemEffect.SOME):
             return WithExtremes.PASSES
-        case Running(ByKey(keyed=True)):
+        case RunningResult(ByKey(keyed=True)):
             return WithExtremes.STORED
-        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
+        case StreamEnd() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return WithExtremes.OTHER
         case _:
             assert_never(cls)

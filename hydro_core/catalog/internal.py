@@ -15,7 +15,15 @@ from types import MappingProxyType
 from typing import Any
 
 from hydro_core.catalog import lineage_rules, ordered, type_rules
-from hydro_core.catalog.classes import ByKey, Gives, OrderedByKey, PerItem, Places, Running, Summary
+from hydro_core.catalog.classes import (
+    ByKey,
+    ItemEffect,
+    OrderedByKey,
+    PerItem,
+    Places,
+    RunningResult,
+    Summary,
+)
 from hydro_core.catalog.group import (
     AGGREGATE,
     FOLD,
@@ -28,7 +36,17 @@ from hydro_core.catalog.group import (
 from hydro_core.catalog.itemwise import FILTER_MAP, IDENTITY
 from hydro_core.catalog.ordered import DESCENDING, ORDER, OVER, SCAN_KEYED, TOP
 from hydro_core.catalog.registry import lookup
-from hydro_core.catalog.spec import WHOLE, Arg, Args, Barrier, Fails, OpSpec, OrderRule, Port, State
+from hydro_core.catalog.spec import (
+    WHOLE,
+    Arg,
+    Args,
+    Barrier,
+    FailureMode,
+    OpSpec,
+    OrderRule,
+    Port,
+    State,
+)
 from hydro_core.functions.call import Use
 
 
@@ -42,7 +60,7 @@ def _running(op: OpSpec, **columns: Any) -> OpSpec:
     cls = over_items(op.cls)
     assert cls is not None
     given = {
-        "cls": Running(cls),
+        "cls": RunningResult(cls),
         "summary": f"`{op.name}` of all items of the ticks up to this one",
         "inputs": (Port("new", barrier=Barrier.STRATUM, aliases=("0",)),),
         "state": State.RESULT,
@@ -56,7 +74,7 @@ def _as_given(op: OpSpec, args: Args, *, changes: bool = False) -> Mapping[str, 
     cls = over_items(columns.cls)
     assert cls is not None
     kept = {name: getattr(columns, name) for name in ("zero", "single", "partition")}
-    return {"cls": Running(cls, changes), **kept}
+    return {"cls": RunningResult(cls, changes), **kept}
 
 
 RUNNING_FOLD = _running(FOLD)
@@ -84,7 +102,7 @@ RUNNING_OVER = _running(
 MOVING_AGGREGATE = replace(
     RUNNING_AGGREGATE,
     name="moving_aggregate",
-    cls=Running(ByKey(Summary.AGGREGATES), changes=True),
+    cls=RunningResult(ByKey(Summary.AGGREGATES), changes=True),
     refine=partial(_as_given, AGGREGATE, changes=True),
     summary="counts and totals, made anew by what comes and what goes; a key without rows is gone",
     inputs=WHOLE,
@@ -115,11 +133,11 @@ SORTED = (
 AGGREGATE_RESULT = replace(
     IDENTITY,
     name="aggregate_result",
-    cls=PerItem(Gives.RESULT),
+    cls=PerItem(ItemEffect.RESULT),
     summary="the aggregates that are made of the parts of a row, `avg` of a total and a count",
     args=(*AGGREGATE.args, Arg("schema", "schema", required=True)),
     result=type_rules.declared_rows,
-    fails=Fails.ON_RESULTS,
+    fails=FailureMode.ON_RESULTS,
     lineage=lineage_rules.aggregated,
     stands_for="aggregate",
 )
@@ -127,7 +145,7 @@ AGGREGATE_RESULT = replace(
 OF_SHARD = _standing_for(
     IDENTITY,
     "of_shard",
-    cls=PerItem(Gives.ROUTED),
+    cls=PerItem(ItemEffect.ROUTED),
     summary="the items of one of several shards, by the fields `by` or the value of `f`; where `f` "
     "fails, or nothing is named, of the first",
     args=(
@@ -136,7 +154,7 @@ OF_SHARD = _standing_for(
         Arg("shards", "integer", required=True, least=1),
         Arg("shard", "integer", required=True),
     ),
-    fails=Fails.ON_RESULTS,
+    fails=FailureMode.ON_RESULTS,
 )
 
 _CALLS = (
@@ -148,7 +166,7 @@ _CALLS = (
 FITTING = _standing_for(
     IDENTITY,
     "fitting",
-    cls=PerItem(Gives.ROUTED),
+    cls=PerItem(ItemEffect.ROUTED),
     summary="the items for which the functions `calls` of the operator behind it have a result",
     args=_CALLS,
 )
@@ -183,7 +201,7 @@ def running(op: OpSpec) -> OpSpec | None:
     cls = over_items(op.cls)
     if cls is None:
         return None
-    return next((o for o in INTERNAL.values() if o.cls == Running(cls)), None)
+    return next((o for o in INTERNAL.values() if o.cls == RunningResult(cls)), None)
 
 
 def operator(name: str) -> OpSpec:

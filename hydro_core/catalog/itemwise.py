@@ -8,8 +8,24 @@ from functools import partial
 from typing import Any
 
 from hydro_core.catalog import column_rules, lineage_rules, type_rules
-from hydro_core.catalog.classes import Empty, Given, Gives, Output, PerItem, Projection
-from hydro_core.catalog.spec import COMPUTED, LINEAR, Arg, Example, Fails, HeldByAll, OpSpec, option
+from hydro_core.catalog.classes import (
+    EmptyStream,
+    ExternalItems,
+    ItemEffect,
+    Output,
+    PerItem,
+    Projection,
+)
+from hydro_core.catalog.spec import (
+    COMPUTED,
+    LINEAR,
+    Arg,
+    Example,
+    FailureMode,
+    HeldByAll,
+    OpSpec,
+    option,
+)
 from hydro_core.functions.tree import Fn
 
 # Where streams begin and end.
@@ -19,7 +35,7 @@ _end = partial(OpSpec, family="io")
 
 SOURCE = _end(
     name="source",
-    cls=Given(),
+    cls=ExternalItems(),
     summary="the tick's input batch",
     inputs=(),
     args=(
@@ -42,7 +58,7 @@ SOURCE = _end(
 
 SOURCE_ITER = _end(
     name="source_iter",
-    cls=Given(),
+    cls=ExternalItems(),
     summary="the items at tick 0, empty after",
     inputs=(),
     args=(
@@ -61,7 +77,7 @@ SOURCE_ITER = _end(
 
 TICK = _end(
     name="tick",
-    cls=Given(),
+    cls=ExternalItems(),
     summary="one row each tick: its number, and its times where the ticks have them",
     inputs=(),
     result=type_rules.tick_row,
@@ -93,7 +109,7 @@ SINK = _end(
 
 NULL = _end(
     name="null",
-    cls=Empty(),
+    cls=EmptyStream(),
     summary="discards what flows in; or a stream without items",
     inputs=LINEAR,
     optional_input=True,
@@ -107,7 +123,9 @@ NULL = _end(
 _FUNCTION = (Arg("f", "function", "the function of an item", required=True),)
 
 
-_per_item = partial(OpSpec, family="itemwise", inputs=LINEAR, keeps_single=True, fails=Fails.NEVER)
+_per_item = partial(
+    OpSpec, family="itemwise", inputs=LINEAR, keeps_single=True, fails=FailureMode.NEVER
+)
 """An operator of which most fail on no item, and none makes several of one."""
 
 
@@ -139,13 +157,13 @@ def _dropped(args: Mapping[str, Any], names: Sequence[str]) -> Mapping[str, str 
 
 IDENTITY = _per_item(
     name="identity",
-    cls=PerItem(Gives.SAME),
+    cls=PerItem(ItemEffect.SAME),
     summary="the item itself",
     example=_numbers("a -> identity() -> out", [1, 2, 3]),
 )
 MAP = _per_item(
     name="map",
-    cls=PerItem(Gives.ONE),
+    cls=PerItem(ItemEffect.ONE),
     summary="`f(x)` of each item",
     result=type_rules.mapped,
     example=_numbers("a -> map(lambda x: x * 10) -> out", [10, 20, 30]),
@@ -154,7 +172,7 @@ MAP = _per_item(
 )
 FILTER = _per_item(
     name="filter",
-    cls=PerItem(Gives.SOME),
+    cls=PerItem(ItemEffect.SOME),
     summary="the items for which `f(x)` is true",
     result=type_rules.tested,
     example=_numbers("a -> filter(lambda x: x > 1) -> out", [2, 3]),
@@ -162,7 +180,7 @@ FILTER = _per_item(
 )
 FILTER_MAP = _per_item(
     name="filter_map",
-    cls=PerItem(Gives.UP_TO_ONE),
+    cls=PerItem(ItemEffect.UP_TO_ONE),
     summary="`f(x)` of each item, where it is not None",
     result=type_rules.mapped,
     example=_numbers("a -> filter_map(lambda x: x * 10 if x > 1 else None) -> out", [20, 30]),
@@ -171,7 +189,7 @@ FILTER_MAP = _per_item(
 )
 INSPECT = _per_item(
     name="inspect",
-    cls=PerItem(Gives.SAME),
+    cls=PerItem(ItemEffect.SAME),
     summary="the item itself; `f` may look at it",
     result=type_rules.tested,
     example=_numbers("a -> inspect(lambda x: x) -> out", [1, 2, 3]),
@@ -223,29 +241,29 @@ DROP = _per_item(
 )
 FLAT_MAP = _per_item(
     name="flat_map",
-    cls=PerItem(Gives.SEVERAL),
+    cls=PerItem(ItemEffect.SEVERAL),
     summary="the elements of `f(x)`, an array or a tuple",
     result=type_rules.spread_mapped,
     example=_numbers("a -> flat_map(lambda x: [x] * x) -> out", [1, 2, 2, 3, 3, 3]),
     args=_FUNCTION,
     keeps_single=False,
-    fails=Fails.ON_RESULTS,
+    fails=FailureMode.ON_RESULTS,
     lineage=lineage_rules.by_function("elements"),
 )
 FLATTEN = _per_item(
     name="flatten",
-    cls=PerItem(Gives.SEVERAL),
+    cls=PerItem(ItemEffect.SEVERAL),
     summary="the elements of the item, an array or a tuple",
     result=type_rules.flattened,
     example=Example.of("a -> flatten() -> out", "array<long>", [[1, 2], [], [3]], [1, 2, 3]),
     keeps_single=False,
-    fails=Fails.ON_ITEMS,
+    fails=FailureMode.ON_ITEMS,
     lineage=lineage_rules.computed_from_all,
 )
 TEE = OpSpec(
     name="tee",
     family="itemwise",
-    cls=PerItem(Gives.SAME),
+    cls=PerItem(ItemEffect.SAME),
     summary="copies of the stream; implicit wherever a name is used twice",
     inputs=LINEAR,
     outputs="copies",
@@ -260,7 +278,7 @@ TEE = OpSpec(
 PARTITION = OpSpec(
     name="partition",
     family="itemwise",
-    cls=PerItem(Gives.ROUTED),
+    cls=PerItem(ItemEffect.ROUTED),
     summary="each item goes to the port that `f` names; an undeclared one fails the tick",
     inputs=LINEAR,
     outputs="ports",

@@ -16,7 +16,14 @@ from hydro_core.catalog.aggregates import (
     merging,
     running_parts,
 )
-from hydro_core.catalog.classes import Gives, OrderedByKey, Ordering, PerItem, Places, Positional
+from hydro_core.catalog.classes import (
+    ItemEffect,
+    OrderedByKey,
+    Ordering,
+    PerItem,
+    Places,
+    PositionalOrder,
+)
 from hydro_core.catalog.column_rules import once
 from hydro_core.catalog.group import per_key
 from hydro_core.catalog.over_functions import (
@@ -38,7 +45,7 @@ from hydro_core.catalog.spec import (
     Args,
     Barrier,
     Example,
-    Fails,
+    FailureMode,
     Never,
     OnKey,
     OpSpec,
@@ -119,7 +126,7 @@ OVER = per_key(
     ),
     result=_overlaid,
     refine=partial(_columns, Places.EACH),
-    fails=Fails.NEVER,
+    fails=FailureMode.NEVER,
     lineage=lineage_rules.overlaid,
     example=Example.of(
         'a -> over(by="k", order="at", n=row_number(), total=running(sum("v"))) -> out',
@@ -149,7 +156,7 @@ TOP = per_key(
     ),
     result=chosen,
     refine=partial(_columns, Places.FIRST),
-    fails=Fails.NEVER,
+    fails=FailureMode.NEVER,
     example=Example.of(
         'a -> top(1, by="k", order="v", descending=True) -> out',
         "k string, v long",
@@ -197,7 +204,7 @@ SORT_BY_KEY = _ordering(
 
 LIMIT = _ordering(
     name="limit",
-    cls=Positional(Places.FIRST),
+    cls=PositionalOrder(Places.FIRST),
     summary="the first n items of the tick, or of each key",
     inputs=ORDERED,
     args=(Arg("n", "integer", "how many", required=True), BY),
@@ -213,7 +220,7 @@ LIMIT = _ordering(
 
 ENUMERATE = _ordering(
     name="enumerate",
-    cls=Positional(Places.EACH),
+    cls=PositionalOrder(Places.EACH),
     summary="each item with its position in this tick, from 0",
     inputs=ORDERED,
     result=type_rules.counted,
@@ -228,7 +235,7 @@ _STEP = (replace(INIT, summary="the accumulator before the first item"), STEP)
 
 SCAN = _ordering(
     name="scan",
-    cls=Positional(Places.EACH),
+    cls=PositionalOrder(Places.EACH),
     summary="`f(acc, x)` after each item",
     inputs=ORDERED,
     args=_STEP,
@@ -244,7 +251,7 @@ SCAN = _ordering(
 
 SCAN_KEYED = _ordering(
     name="scan_keyed",
-    cls=Positional(Places.EACH),
+    cls=PositionalOrder(Places.EACH),
     summary="`f(acc, v)` after each item of a key",
     inputs=ORDERED,
     args=(*_STEP, BY),
@@ -263,7 +270,7 @@ SCAN_KEYED = _ordering(
 
 NEXT_STRATUM = _ordering(
     name="next_stratum",
-    cls=PerItem(Gives.SAME),
+    cls=PerItem(ItemEffect.SAME),
     summary="the item itself, once the stratum has ended",
     inputs=(Port("in", barrier=Barrier.STRATUM, linear=True, aliases=("0",)),),
     keeps_single=True,

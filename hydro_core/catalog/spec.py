@@ -284,7 +284,7 @@ class Example:
         return cls(program, ({"a": items},), ({"out": gives},), {"a": schema})
 
 
-class Fails(Enum):
+class FailureMode(Enum):
     """When an operator fails on an item, beside where a function of it does."""
 
     NEVER = "never"
@@ -326,7 +326,7 @@ class OpSpec:
     """A larger input never takes an item out of the output of the same tick."""
     time_invariant: bool = True
     """The output at a tick depends on the inputs only, not on which tick it is."""
-    fails: Fails = Fails.ON_RESULTS
+    fails: FailureMode = FailureMode.ON_RESULTS
     order: OrderRule = OrderRule.KEEPS
     state: State = State.NONE
     partition: PartitionRule = Always()

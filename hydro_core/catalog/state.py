@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from hydro_core.catalog import column_rules, lineage_rules, type_rules
-from hydro_core.catalog.classes import Before, Commands, Growth, History, Window
+from hydro_core.catalog.classes import Commands, History, PreviousTick, TickDifference, Window
 from hydro_core.catalog.spec import (
     LINEAR,
     ORDERED,
@@ -16,7 +16,7 @@ from hydro_core.catalog.spec import (
     Args,
     Barrier,
     Example,
-    Fails,
+    FailureMode,
     OnAnyField,
     OnKey,
     OpSpec,
@@ -97,7 +97,7 @@ WINDOW = _over_time(
 
 PREV = _over_time(
     name="prev",
-    cls=Before(),
+    cls=PreviousTick(),
     summary="the items of the tick before",
     inputs=_PAST,
     order=OrderRule.KEEPS,
@@ -111,7 +111,7 @@ PREV = _over_time(
 
 DELTA = _over_time(
     name="delta",
-    cls=Growth(signed=False),
+    cls=TickDifference(signed=False),
     summary="the items that were not there in the tick before, copies counted",
     inputs=WHOLE,
     monotone=False,
@@ -125,7 +125,7 @@ DELTA = _over_time(
 
 CHANGES = _over_time(
     name="changes",
-    cls=Growth(signed=True),
+    cls=TickDifference(signed=True),
     summary="`(n, x)` for each item x of which there are n more than in the tick before, n never 0",
     inputs=WHOLE,
     result=type_rules.counted,
@@ -149,7 +149,7 @@ PERSIST_MUT = _over_time(
     inputs=ORDERED,
     result=type_rules.commanded,
     monotone=False,
-    fails=Fails.ON_ITEMS,
+    fails=FailureMode.ON_ITEMS,
     state=State.RESULT,
     partition=OnAnyField(at=("1",)),
     lineage=lineage_rules.commanded,
@@ -169,7 +169,7 @@ PERSIST_MUT_KEYED = _over_time(
     inputs=ORDERED,
     result=type_rules.commanded_by_key,
     monotone=False,
-    fails=Fails.ON_ITEMS,
+    fails=FailureMode.ON_ITEMS,
     state=State.RESULT,
     partition=OnKey(at=(("1",),)),
     lineage=lineage_rules.commanded_by_key,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hydro_core.cli.command import Asked, MisuseError
 from hydro_core.cli.output import Result, print_error, print_result, print_warnings, warning_lines
-from hydro_core.compile import Compiled, compile_graph, draw, stratified
+from hydro_core.compile import CompiledProgram, compile_graph, draw, stratified
 from hydro_core.errors import DataError, Diagnostic, HydroError, ProgramError, in_a_line
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.load import load
@@ -63,7 +63,7 @@ class CheckedFlow:
     """A flow of the project: its program and the warnings of it, or the error in it."""
 
     name: str
-    program: Compiled | HydroError
+    program: CompiledProgram | HydroError
     warnings: Sequence[Diagnostic] = ()
 
     def as_json(self) -> dict[str, Any]:
@@ -110,13 +110,15 @@ def _checked_flows(root: Path) -> list[CheckedFlow]:
     from hydro_core.project.program import unread
 
     declared = found_in(root)
-    programs: dict[str, Compiled | HydroError] = {one.name: one.error for one in declared.broken}
+    programs: dict[str, CompiledProgram | HydroError] = {
+        one.name: one.error for one in declared.broken
+    }
     for flow in declared.flows:
         try:
             programs[flow.name] = _program_of(flow)
         except HydroError as error:
             programs[flow.name] = error
-    right = {name: one for name, one in programs.items() if isinstance(one, Compiled)}
+    right = {name: one for name, one in programs.items() if isinstance(one, CompiledProgram)}
     outputs = {
         name: {output: stream.item for output, stream in program.typed.outputs.items()}
         for name, program in right.items()
@@ -130,7 +132,7 @@ def _checked_flows(root: Path) -> list[CheckedFlow]:
     return [CheckedFlow(name, programs[name], warnings.get(name, ())) for name in sorted(programs)]
 
 
-def _program_of(flow: FlowAsset) -> Compiled:
+def _program_of(flow: FlowAsset) -> CompiledProgram:
     from hydro_core.compile import best_plan, planned
     from hydro_core.project.program import program_of, refuse_not_growing
 

@@ -15,11 +15,11 @@ from hydro_core.cli import output
 from hydro_core.cli.command import Asked, MisuseError
 from hydro_core.cli.output import Result
 from hydro_core.cli.programs import choice_of, given_params, graph_of, refuse_wrong_on, schemas_of
-from hydro_core.compile import Compiled, compile_graph, optimized, planned
+from hydro_core.compile import CompiledProgram, compile_graph, optimized, planned
 from hydro_core.delivery import GIVEN, NEXT, delivered, load_rules
 from hydro_core.engines import Options, ShardingOptions
 from hydro_core.errors import DataError, Diagnostic, HydroError
-from hydro_core.files.cut import Cut, cut
+from hydro_core.files.cut import TickCut, cut
 from hydro_core.files.inputs import InputFile
 from hydro_core.files.local_path import place_at
 from hydro_core.files.outputs import OutputFiles, OutputFolders
@@ -38,7 +38,7 @@ from hydro_core.settings import Settings
 from hydro_core.shards.together import side_by_side
 from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.calendar import Calendar
-from hydro_core.ticks.every import Every, parse_time
+from hydro_core.ticks.every import TickLength, parse_time
 from hydro_core.ticks.tick import Outputs, TickInput
 from hydro_core.types.item import ItemType
 from hydro_core.types.json import parse_json
@@ -198,7 +198,7 @@ FileRows = list[dict[str, int]]
 
 
 def run_files(arguments: Asked, options: Options) -> Result:
-    every = Every.parse(arguments.every or "1d")
+    every = TickLength.parse(arguments.every or "1d")
     start = parse_time(arguments.start) if arguments.start else None
     root = project_root(os.environ)
     storage = storage_of(os.environ, None if root is None else root / SETTINGS)
@@ -225,7 +225,7 @@ def _on_spark(
     graph: Graph,
     files: Sequence[InputFile],
     given: Mapping[str, ItemType],
-    ticks: tuple[Every, datetime | None],
+    ticks: tuple[TickLength, datetime | None],
     arguments: Asked,
     options: Options,
 ) -> FileRows:
@@ -233,7 +233,7 @@ def _on_spark(
     from hydro_core.spark.files import run as spark_files
 
     declared = {**_declared(graph), **given}
-    inputs = spark_files.Inputs(files, declared, options.settings, options.spark)
+    inputs = spark_files.RunInputs(files, declared, options.settings, options.spark)
     output.print_warnings(graph.warnings)
     found = {name: item for name, item in inputs.types.items() if name not in declared}
     program = compile_graph(graph, {**found, **given})
@@ -265,7 +265,11 @@ def _declared(graph: Graph) -> dict[str, ItemType]:
 
 
 def _run(
-    program: Compiled, ticks: Cut, rows_in: list[AllRows], options: Options, out: DataPlace | None
+    program: CompiledProgram,
+    ticks: TickCut,
+    rows_in: list[AllRows],
+    options: Options,
+    out: DataPlace | None,
 ) -> FileRows:
     """Runs the ticks; gives how many rows each output has in each."""
     rows: FileRows = []

@@ -13,7 +13,7 @@ from typing import NoReturn, Protocol
 from hydro_core.files.inputs import InputFile, refuse, refuse_mixed
 from hydro_core.files.scan import Misfit, Scan
 from hydro_core.ticks.calendar import Calendar
-from hydro_core.ticks.every import Every
+from hydro_core.ticks.every import TickLength
 from hydro_core.ticks.tick_range import TickRange
 from hydro_core.types.values import print_moment
 
@@ -22,7 +22,7 @@ MAX_TICKS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class TickCut:
     """How many ticks there are, and their windows if a time tells them."""
 
     count: int
@@ -53,14 +53,14 @@ class UncutRows(Protocol):
     def summary(self) -> InputSummary:
         """What is known of its rows."""
 
-    def misfit(self, cut: Cut) -> Misfit | None:
+    def misfit(self, cut: TickCut) -> Misfit | None:
         """The first value that is no item: of the earliest tick, column, file and row."""
 
     def refuse_before_start(self, start: datetime | None) -> NoReturn:
         """Names the first row that is before `start`, or has a negative number."""
 
 
-def cut(inputs: Sequence[UncutRows], every: Every, start: datetime | None) -> Cut:
+def cut(inputs: Sequence[UncutRows], every: TickLength, start: datetime | None) -> TickCut:
     """Cuts the inputs into ticks.
 
     Raises:
@@ -70,7 +70,7 @@ def cut(inputs: Sequence[UncutRows], every: Every, start: datetime | None) -> Cu
     start = _start_of(inputs, every, start)
     calendar = None if start is None else Calendar(start, str(every))
     count = 1 + max((_last_tick(rows, calendar) for rows in inputs), default=-1)
-    found = Cut(count, calendar)
+    found = TickCut(count, calendar)
     misfits = [(rows.misfit(found), rows.scan) for rows in inputs]
     there = [(misfit, of) for misfit, of in misfits if misfit is not None]
     if there:
@@ -80,7 +80,9 @@ def cut(inputs: Sequence[UncutRows], every: Every, start: datetime | None) -> Cu
     return found
 
 
-def _start_of(inputs: Sequence[UncutRows], every: Every, start: datetime | None) -> datetime | None:
+def _start_of(
+    inputs: Sequence[UncutRows], every: TickLength, start: datetime | None
+) -> datetime | None:
     """When tick 0 begins, None where ticks are numbered; numbers and times do not go together."""
     times = {x.scan.file.name: x.scan.file for x in inputs if x.summary.moments}
     numbers = {x.scan.file.name: x.scan.file for x in inputs if x.summary.numbers}

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from hydro_core.files.unreadable import refuse
 from hydro_core.machine.faults import refuse_path
 from hydro_core.storage.places import WILD, fixed_part, matching
-from hydro_core.storage.remote import DataPlace, Remote, name_below
+from hydro_core.storage.remote import DataPlace, RemotePath, name_below
 from hydro_core.types.item import ItemType
 
 Declared = Mapping[str, ItemType]
@@ -61,13 +61,13 @@ def is_pattern(path: DataPlace) -> bool:
 
 def is_empty(path: DataPlace) -> bool:
     """Whether it is a folder in which no data lies; a store has no such folders."""
-    if isinstance(path, Remote) or not path.is_dir() or is_delta(path):
+    if isinstance(path, RemotePath) or not path.is_dir() or is_delta(path):
         return False
     return not any(_within(path))
 
 
 def _files(path: DataPlace) -> list[DataPlace]:
-    files = _files_in_store(path) if isinstance(path, Remote) else _files_here(path)
+    files = _files_in_store(path) if isinstance(path, RemotePath) else _files_here(path)
     if not files:
         refuse(
             f"there is nothing to read at `{path}`",
@@ -76,7 +76,7 @@ def _files(path: DataPlace) -> list[DataPlace]:
     return files
 
 
-def _files_in_store(place: Remote) -> list[DataPlace]:
+def _files_in_store(place: RemotePath) -> list[DataPlace]:
     if is_pattern(place):
         return list[DataPlace](sorted(matching(place)))
     found = list(place.files())
@@ -158,7 +158,7 @@ def base_of(path: DataPlace) -> DataPlace:
     """The folder itself, or the one that a glob begins with: `a=1` below it names a column."""
     if path.is_dir():
         return path
-    if isinstance(path, Remote):
+    if isinstance(path, RemotePath):
         return fixed_part(path)
     parts = []
     for part in path.parent.parts:

@@ -20,7 +20,7 @@ import pyarrow.parquet
 from hydro_core.errors import DataError
 from hydro_core.files.parquet import opened_parquet
 from hydro_core.machine.faults import raise_outage, written_at
-from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.storage.remote import DataPlace, RemotePath
 from hydro_core.types.arrow import arrow_type, to_arrow
 from hydro_core.types.item import Array, ItemType, Order, Row, StreamType, Tuple, declared_columns
 
@@ -79,7 +79,7 @@ class OutputFolders:
 
     def _place(self, name: str) -> None:
         place = self._directory / name
-        if isinstance(place, Remote):
+        if isinstance(place, RemotePath):
             _put(self.folder(name), place)
             return
         if place.exists():
@@ -199,7 +199,7 @@ def _check_names(names: Iterable[str]) -> None:
             )
 
 
-def _put(folder: Path, place: Remote) -> None:
+def _put(folder: Path, place: RemotePath) -> None:
     """Writes the files of a folder to a store, then removes those that were there before."""
     before = {file.key for file in place.files()}
     for file in sorted(folder.iterdir()):
@@ -210,7 +210,7 @@ def _put(folder: Path, place: Remote) -> None:
 
 
 def _check_place(place: DataPlace) -> None:
-    if isinstance(place, Remote):
+    if isinstance(place, RemotePath):
         ours = not place.is_file() and all(map(_is_ours, place.files()))
     elif place.exists():
         ours = place.is_dir() and all(map(_is_ours, place.iterdir()))

@@ -34,7 +34,7 @@ from hydro_core.files.unreadable import (
 )
 from hydro_core.storage.arrow import name_of
 from hydro_core.storage.delta import delta_table, sizes_in, table_file
-from hydro_core.storage.remote import DataPlace, Remote, name_below
+from hydro_core.storage.remote import DataPlace, RemotePath, name_below
 from hydro_core.types.arrow import arrow_type
 from hydro_core.types.common import merge
 from hydro_core.types.item import ItemType, Row
@@ -83,7 +83,7 @@ class FileSet:
         all of their paths.
         """
         base, inner = self.form.base, self.kind == DELTA
-        if not isinstance(base, Remote):
+        if not isinstance(base, RemotePath):
             return partial(Path, base) if inner else Path
         known = {name_below(f, base) if inner else name_of(f): f for f in self.files}
         return known.__getitem__
@@ -176,7 +176,7 @@ def _constants(
 
 
 @dataclass(frozen=True, slots=True)
-class _Stored:
+class _ParquetColumns:
     """The columns of a Parquet file."""
 
     own: pa.Schema
@@ -194,7 +194,7 @@ class _Stored:
 def _parquet(files: Sequence[DataPlace], form: FileForm) -> FileSet:
     folders = {file: folder_texts(file, form.base) for file in files}
     constants = _constants_of(folders, form)
-    found: list[_Stored] = []
+    found: list[_ParquetColumns] = []
     first: list[DataPlace] = []
     for file in files:
         try:
@@ -265,7 +265,9 @@ _Named = tuple[Mapping[str, str | None], Mapping[str, Any]]
 """What the folders of a file name: all columns, and the values of those that are read."""
 
 
-def _stored(file: DataPlace, form: FileForm, named: _Named, before: Sequence[_Stored]) -> _Stored:
+def _stored(
+    file: DataPlace, form: FileForm, named: _Named, before: Sequence[_ParquetColumns]
+) -> _ParquetColumns:
     """The columns of a file; those of the last one `before` it, if they are the same: mostly they
     are. A landing may have thousands of files, so each is opened once.
     """
@@ -278,7 +280,7 @@ def _stored(file: DataPlace, form: FileForm, named: _Named, before: Sequence[_St
     plain = not constants and all(_spark_has(own.field(n).type) for n in columns)
     types = [constants[n].type if n in constants else own.field(n).type for n in columns]
     wanted = pa.schema([(name, plain_type(of)) for name, of in zip(columns, types, strict=True)])
-    found = _Stored(own, names, wanted, plain, is_exact)
+    found = _ParquetColumns(own, names, wanted, plain, is_exact)
     if before and before[-1] == found:
         return before[-1]
     _item_types(file, wanted)

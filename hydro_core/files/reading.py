@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hydro_core.files.cut import Cut, InputSummary
+from hydro_core.files.cut import InputSummary, TickCut
 from hydro_core.files.inputs import NO_TICK, FileRow, refuse_before_start
 from hydro_core.files.row_batch import MOMENT, NUMBER
 from hydro_core.files.rows import (
@@ -73,7 +73,7 @@ class AllRows:
         numbers, moments = (_extremes(self.table[column]) for column in (NUMBER, MOMENT))
         return InputSummary(self.table.num_rows, numbers, moments)
 
-    def misfit(self, cut: Cut) -> Misfit | None:
+    def misfit(self, cut: TickCut) -> Misfit | None:
         """The first value that is no item."""
         return _first_misfit(self.table, self._ticks(cut))
 
@@ -85,7 +85,7 @@ class AllRows:
         place = FileRow(self.scan.fileset.files[row[FILE]], row[ROW])
         refuse_before_start(self.scan.file, place, row[column], start)
 
-    def batches(self, cut: Cut) -> Callable[[int], list[Any]]:
+    def batches(self, cut: TickCut) -> Callable[[int], list[Any]]:
         """Gives the items of a tick, in the order of the files; they are made when asked for."""
         items, numbers = _items(self.scan, self.table), self._ticks(cut)
         order = np.argsort(numbers, kind="stable")
@@ -97,7 +97,7 @@ class AllRows:
 
         return batch
 
-    def _ticks(self, cut: Cut) -> Numbers:
+    def _ticks(self, cut: TickCut) -> Numbers:
         if self.scan.file.column is None:
             return np.zeros(self.table.num_rows, np.int64)
         return _ticks_of(self.table, cut.ticks)
@@ -113,7 +113,7 @@ def read_all(scan: Scan) -> AllRows:
     return AllRows(scan, table)
 
 
-def tick_inputs(inputs: Sequence[AllRows], cut: Cut) -> Iterator[TickInput]:
+def tick_inputs(inputs: Sequence[AllRows], cut: TickCut) -> Iterator[TickInput]:
     """The ticks one after the other."""
     batches = {rows.scan.file.name: rows.batches(cut) for rows in inputs}
     for tick in range(cut.count):

@@ -129,10 +129,10 @@ class TextCall(LateCall):
 def compiled(node: ast.expr, bindings: Mapping[str, Any]) -> Any:
     """The value of an expression in Python, if it passes the check; a lambda is not called."""
     check_expression(node, bindings)
-    return evaluated(_Guarded().visit(copied(node)), {**BUILTINS, **bindings})
+    return evaluated(_GuardTransformer().visit(copied(node)), {**BUILTINS, **bindings})
 
 
-class _Guarded(ast.NodeTransformer):
+class _GuardTransformer(ast.NodeTransformer):
     """Attributes are read, values of f-strings formatted, and large results bounded, by guards."""
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:

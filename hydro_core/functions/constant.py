@@ -138,7 +138,7 @@ class _Evaluation:
             return self.limits.made(tree.value)
         if is_function(tree):
             raise TypeError("a function is not a constant")
-        function = compiled(tree, tuple(names), _Charged(self))
+        function = compiled(tree, tuple(names), _ChargedSyntax(self))
         return self.limits.made(function(*names.values()))
 
     def at(self, tree: Expr) -> None:
@@ -194,7 +194,7 @@ class _Evaluation:
         return attribute(base, name[1:])(*others, **keywords)
 
 
-class _Charged(Syntax):
+class _ChargedSyntax(Syntax):
     """Syntax of trees whose parts are charged as they are evaluated."""
 
     def __init__(self, evaluation: _Evaluation) -> None:

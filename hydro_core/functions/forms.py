@@ -109,18 +109,18 @@ def declared(fn: Fn) -> tuple[str | int, ...]:
     return (str(fn.returns) if fn.returns else "", *map(int, said))
 
 
-def _argument(given: BoundParameter, parameters: int) -> _Named:
+def _argument(given: BoundParameter, parameters: int) -> _NamedForm:
     whole = argument(given.input)
     if given.step is not None:
-        return _Named(Part(whole, given.step), given.type)
+        return _NamedForm(Part(whole, given.step), given.type)
     if given.place is None:
-        return _Named(whole, given.type)
+        return _NamedForm(whole, given.type)
     # the item's type is not known: its fields are known by their number
     number = Const(parameters - given.input)
-    return _Named(Op(SPREAD_FIELD, (whole, number, Const(given.place))), given.type)
+    return _NamedForm(Op(SPREAD_FIELD, (whole, number, Const(given.place))), given.type)
 
 
-class _Named(NamedTuple):
+class _NamedForm(NamedTuple):
     """What a name stands for, or an expression: its normal form, and its type for the text.
 
     That type is told by the arguments alone, by what is a field of one, or an element. `bind` knows
@@ -135,7 +135,7 @@ class _Named(NamedTuple):
 class _Names:
     """What names stand for."""
 
-    of: Mapping[str, _Named]
+    of: Mapping[str, _NamedForm]
     depth: int = 0
     """The number of variables that are bound around."""
 
@@ -144,52 +144,52 @@ class _Names:
 
     def inner(self, names: Sequence[str], types: Sequence[ExprType]) -> _Names:
         made = zip(names, self.variables(names), types, strict=True)
-        bound = {name: _Named(Param(called), of) for name, called, of in made}
+        bound = {name: _NamedForm(Param(called), of) for name, called, of in made}
         return _Names({**self.of, **bound}, self.depth + len(names))
 
 
-class _Normal(Fold[_Names, _Named]):
+class _NormalForm(Fold[_Names, _NamedForm]):
     """The normal form of a bound tree."""
 
     def _tree(self, node: Expr, around: _Names) -> Expr:
         return self.of(node, around).tree
 
-    def _with_parts(self, node: Expr, around: _Names) -> _Named:
+    def _with_parts(self, node: Expr, around: _Names) -> _NamedForm:
         made = with_children(node, (self._tree(part, around) for part in children(node)))
-        return _Named(replace(made, place=(0, 0)))
+        return _NamedForm(replace(made, place=(0, 0)))
 
-    def _const(self, node: Const, around: _Names) -> _Named:
-        return _Named(replace(node, place=(0, 0)))
+    def _const(self, node: Const, around: _Names) -> _NamedForm:
+        return _NamedForm(replace(node, place=(0, 0)))
 
-    def _param(self, node: Param, around: _Names) -> _Named:
-        found = around.of.get(node.name, _Named(node))
+    def _param(self, node: Param, around: _Names) -> _NamedForm:
+        found = around.of.get(node.name, _NamedForm(node))
         return found._replace(tree=replace(found.tree, type=node.type, place=(0, 0)))
 
-    def _part(self, node: Part, around: _Names) -> _Named:
+    def _part(self, node: Part, around: _Names) -> _NamedForm:
         """A field, where it is one for sure; an element of an array, or what is not known."""
         base = self.of(node.base, around)
         field = field_in(base.type, node)
         if field is not None:
-            return _Named(Part(base.tree, field.step, type=node.type), field.type)
+            return _NamedForm(Part(base.tree, field.step, type=node.type), field.type)
         if node.by_name:
-            return _Named(Part(base.tree, node.step, by_name=True, type=node.type))
+            return _NamedForm(Part(base.tree, node.step, by_name=True, type=node.type))
         is_element = isinstance(base.type, Array) and isinstance(node.step, int)
         element = base.type.element if is_element and isinstance(base.type, Array) else ANY
-        return _Named(Op("[]", (base.tree, Const(node.step)), type=node.type), element)
+        return _NamedForm(Op("[]", (base.tree, Const(node.step)), type=node.type), element)
 
-    def _op(self, node: Op, around: _Names) -> _Named:
+    def _op(self, node: Op, around: _Names) -> _NamedForm:
         if node.family in ("and", "or"):
             node = replace(node, args=tuple(flat(node)))
         return self._with_parts(node, around)
 
-    def _if_else(self, node: IfElse, around: _Names) -> _Named:
+    def _if_else(self, node: IfElse, around: _Names) -> _NamedForm:
         return self._with_parts(node, around)
 
-    def _make(self, node: Make, around: _Names) -> _Named:
+    def _make(self, node: Make, around: _Names) -> _NamedForm:
         return self._with_parts(node, around)
 
-    def _bind(self, node: Bind, around: _Names) -> _Named:
-        value = _Named(node.value) if node.kind == "function" else self.of(node.value, around)
+    def _bind(self, node: Bind, around: _Names) -> _NamedForm:
+        value = _NamedForm(node.value) if node.kind == "function" else self.of(node.value, around)
         types: list[ExprType] = [ANY] * len(node.names)
         if node.kind == "let":
             types = [value.type]
@@ -200,10 +200,10 @@ class _Normal(Fold[_Names, _Named]):
         body = self.of(node.body, inner)
         names = around.variables(node.names)
         made = Bind(node.kind, names, value.tree, body.tree, conditions, type=node.type)
-        return _Named(made, body.type if node.kind == "let" else ANY)
+        return _NamedForm(made, body.type if node.kind == "let" else ANY)
 
 
-_NORMAL = _Normal()
+_NORMAL = _NormalForm()
 
 
 def flat(node: Op) -> list[Expr]:

@@ -49,7 +49,7 @@ def python_text(node: ast.AST) -> str:
     if text is not None:
         return text
     # Outside of the f-string there is room for every literal; braces of formats are escaped.
-    moved = ast.fix_missing_locations(_Moved().visit(copied(node)))
+    moved = ast.fix_missing_locations(_ValueMover().visit(copied(node)))
     text = _unparsed(moved)
     # What is not written even so is named by its tree: that is no function's text.
     return ast.dump(node) if text is None else text
@@ -59,7 +59,7 @@ def _unparsed(node: ast.AST) -> str | None:
     """The text of a tree, if it reads back as the tree."""
     stand_ins = _stand_ins(node)
     try:
-        text = ast.unparse(_Escaped(stand_ins).visit(copied(node)) if stand_ins else node)
+        text = ast.unparse(_BraceEscaper(stand_ins).visit(copied(node)) if stand_ins else node)
         for brace, private in stand_ins.items():
             for written in (f"\\u{ord(private):04x}", private):  # before Python 3.12, and since
                 text = text.replace(written, f"\\x{ord(brace):02x}")
@@ -75,10 +75,10 @@ def _dumped(node: ast.AST) -> str:
     """What two trees have in common if they are one: Python 3.12 cuts texts in f-strings where they
     have escapes by name.
     """
-    return ast.dump(_Joined().visit(copied(node)))
+    return ast.dump(_TextJoiner().visit(copied(node)))
 
 
-class _Joined(ast.NodeTransformer):
+class _TextJoiner(ast.NodeTransformer):
     """Texts that follow each other in an f-string as one."""
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
@@ -116,7 +116,7 @@ def copied(node: Any) -> Any:
     return ast.copy_location(type(node)(**made), node)
 
 
-class _Escaped(ast.NodeTransformer):
+class _BraceEscaper(ast.NodeTransformer):
     """Braces in formats as what stands for them."""
 
     def __init__(self, stand_ins: dict[str, str]) -> None:
@@ -132,7 +132,7 @@ class _Escaped(ast.NodeTransformer):
         return node
 
 
-class _Moved(ast.NodeTransformer):
+class _ValueMover(ast.NodeTransformer):
     """The values of f-strings, moved out of them: `(lambda v1: f"{v1:>5}")(x)`."""
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:

@@ -1,8 +1,8 @@
 """The types of values inside a function: item types, and what is no item but may occur on the way.
 
 `NULL` is the type of None and fits every other; what is computed of nothing but None, which fails,
-is NULL too. `ANY` is what is not known, and whatever is joined with it is not known either. `Mixed`
-may be of either of two types: harmless unless it becomes part of the result.
+is NULL too. `ANY` is what is not known, and whatever is joined with it is not known either.
+`MixedType` may be of either of two types: harmless unless it becomes part of the result.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class MatchOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Mixed:
+class MixedType:
     """A value of one of two types that have none in common."""
 
     one: ItemType
@@ -79,7 +79,7 @@ class Mixed:
         return f"{self.one} or {self.other}"
 
 
-ExprType = ItemType | SetOf | DictOf | MatchOf | Mixed
+ExprType = ItemType | SetOf | DictOf | MatchOf | MixedType
 
 _ON_THE_WAY = (SetOf, DictOf, MatchOf)
 NULL = UNKNOWN
@@ -121,11 +121,11 @@ def join(a: ExprType, b: ExprType, place: Place = (0, 0)) -> ExprType:
 
 
 def _join_others(a: ExprType, b: ExprType, place: Place) -> ExprType:
-    if isinstance(a, Mixed) or isinstance(b, Mixed):
-        return a if isinstance(a, Mixed) else b
+    if isinstance(a, MixedType) or isinstance(b, MixedType):
+        return a if isinstance(a, MixedType) else b
     if isinstance(a, _ON_THE_WAY) or isinstance(b, _ON_THE_WAY):
         return ANY
-    return common_type(a, b) or Mixed(a, b, place)
+    return common_type(a, b) or MixedType(a, b, place)
 
 
 def known(item: ItemType) -> ExprType:
@@ -164,7 +164,7 @@ def as_item(kind: ExprType, place: Place = (0, 0)) -> ItemType:
         case MatchOf():
             cure = "`… is not None` says whether there is one, `.group()` and `.groups()` its texts"
             raise TypeProblem("a match is not an item", cure, place=place)
-        case Mixed(one, other, at):
+        case MixedType(one, other, at):
             cure = "an item has one type wherever it comes from"
             raise TypeProblem(
                 f"the value may be {one} or {other}", cure, place=at if at[0] else place
@@ -223,7 +223,7 @@ def elements(kind: ExprType) -> ExprType | None:
             return STRING
         case Scalar("binary"):
             return Scalar("long")
-        case Unknown() | Mixed() | Scalar("anything"):
+        case Unknown() | MixedType() | Scalar("anything"):
             return ANY if kind != NULL else NULL
         case _:
             return None
@@ -238,7 +238,7 @@ def joined(kinds: Any, place: Place = (0, 0)) -> ExprType:
 
 def is_open(kind: ExprType) -> bool:
     """Whether too little is known of a value to say that an operation on it is wrong."""
-    return isinstance(kind, Mixed) or kind in (ANY, NULL)
+    return isinstance(kind, MixedType) or kind in (ANY, NULL)
 
 
 def computed_of(kind: ExprType) -> ExprType:

@@ -36,10 +36,10 @@ from hydro_core.types.item import Array, FieldPath, ItemType, Row, Tuple, Unknow
 
 # What is known of where a value comes from.
 #
-# `Copied` is the very value of an input field, `ComputedFrom` a value that is computed from some.
-# `KnownParts` is a tuple, row or list that was made here, `Many` a list of any number of like
-# items, `Maybe` a value or None, `NoValue` a value that does not come to be. Two branches are
-# `joined`: what comes out is a copy of what it is a copy of in both.
+# `CopiedField` is the very value of an input field, `ComputedFrom` a value that is computed from
+# some. `KnownParts` is a tuple, row or list that was made here, `RepeatedItem` a list of any
+# number of like items, `OptionalValue` a value or None, `NoValue` a value that does not come to
+# be. Two branches are `joined`: what comes out is a copy of what it is a copy of in both.
 
 
 class InputField(NamedTuple):
@@ -54,13 +54,13 @@ NONE: Fields = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class Copied:
+class CopiedField:
     """The value of a field of an input."""
 
     field: InputField
     type: ItemType
 
-    def part(self, name: str) -> Copied | None:
+    def part(self, name: str) -> CopiedField | None:
         """A field of it, by its name or place; None where it has none of that name."""
         match self.type:
             case Row():
@@ -70,7 +70,7 @@ class Copied:
             case _:
                 return None
         path = (*self.field.path, name)
-        return None if found is None else Copied(InputField(self.field.input, path), found)
+        return None if found is None else CopiedField(InputField(self.field.input, path), found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +89,14 @@ class KnownParts:
 
 
 @dataclass(frozen=True, slots=True)
-class Many:
+class RepeatedItem:
     """A list of any number of items that are all like `item`."""
 
     item: Value
 
 
 @dataclass(frozen=True, slots=True)
-class Maybe:
+class OptionalValue:
     """None, or `value`; which one depends on the fields `why`."""
 
     value: Value
@@ -108,9 +108,9 @@ class NoValue:
     """There is no value: something raised."""
 
 
-Value = Copied | ComputedFrom | KnownParts | Many | Maybe | NoValue
+Value = CopiedField | ComputedFrom | KnownParts | RepeatedItem | OptionalValue | NoValue
 NEVER = NoValue()
-ONLY_NONE = Maybe(NEVER)
+ONLY_NONE = OptionalValue(NEVER)
 """None itself."""
 
 
@@ -119,15 +119,15 @@ def sources(*values: Value) -> Fields:
     found: Fields = NONE
     for value in values:
         match value:
-            case Copied(field):
+            case CopiedField(field):
                 found |= {field}
             case ComputedFrom(fields):
                 found |= fields
             case KnownParts(_, parts):
                 found |= sources(*parts.values())
-            case Many(inner):
+            case RepeatedItem(inner):
                 found |= sources(inner)
-            case Maybe(inner, why):
+            case OptionalValue(inner, why):
                 found |= sources(inner) | why
             case NoValue():
                 pass
@@ -144,7 +144,7 @@ def sequence(kind: Literal["tuple", "list"], values: Iterable[Value]) -> KnownPa
 
 def there(value: Value) -> Value:
     """The value, if it is not None: None has no parts, and reading one fails."""
-    return value.value if isinstance(value, Maybe) else value
+    return value.value if isinstance(value, OptionalValue) else value
 
 
 def kind_of(value: Value) -> str | None:
@@ -152,7 +152,7 @@ def kind_of(value: Value) -> str | None:
     match value:
         case KnownParts(kind):
             return kind
-        case Copied(type=Tuple() | Row() as of):
+        case CopiedField(type=Tuple() | Row() as of):
             return "tuple" if isinstance(of, Tuple) else "row"
         case _:
             return None
@@ -161,9 +161,9 @@ def kind_of(value: Value) -> str | None:
 def opened(value: Value) -> Value:
     """A copy of a tuple or row as its parts, anything else as it is."""
     match value:
-        case Copied(type=Tuple(fields)):
+        case CopiedField(type=Tuple(fields)):
             return sequence("tuple", [value.part(str(i)) or NEVER for i in range(len(fields))])
-        case Copied(type=Row() as row):
+        case CopiedField(type=Row() as row):
             return KnownParts("row", {name: value.part(name) or NEVER for name in row.names})
         case _:
             return value
@@ -172,14 +172,14 @@ def opened(value: Value) -> Value:
 def part(value: Value, step: str | int) -> Value:
     """A part of a value, by its name or its place."""
     value = there(value)
-    if isinstance(value, Copied) and isinstance(step, str):
+    if isinstance(value, CopiedField) and isinstance(step, str):
         return value.part(step) or computed(value)
     match opened(value):
         case KnownParts(kind, parts):
             if isinstance(step, int):
                 step = "" if kind == "row" else str(step + len(parts) if step < 0 else step)
             return parts.get(step, computed(value))
-        case Many(item) if isinstance(step, int):
+        case RepeatedItem(item) if isinstance(step, int):
             return item
         case NoValue():
             return NEVER
@@ -192,7 +192,7 @@ def elements(value: Value) -> Value:
     match opened(value):
         case KnownParts("tuple" | "list", parts):
             return joined(parts.values())
-        case Many(item):
+        case RepeatedItem(item):
             return item
         case NoValue():
             return NEVER
@@ -202,7 +202,7 @@ def elements(value: Value) -> Value:
 
 def items_of_list(value: Value) -> Value | None:
     """What all items of a list that was made here are like; None where it is no such list."""
-    is_list = isinstance(value, Many) or kind_of(value) == "list"
+    is_list = isinstance(value, RepeatedItem) or kind_of(value) == "list"
     return elements(value) if is_list else None
 
 
@@ -217,10 +217,10 @@ def joined(values: Iterable[Value], why: Fields = NONE) -> Value:
 def _join(a: Value, b: Value, why: Fields) -> Value:
     if isinstance(a, NoValue) or isinstance(b, NoValue):
         return b if isinstance(a, NoValue) else a
-    if isinstance(a, Maybe) or isinstance(b, Maybe):
-        whys = (v.why for v in (a, b) if isinstance(v, Maybe))
-        return Maybe(_join(there(a), there(b), why), why.union(*whys))
-    if isinstance(a, Copied) and a == b:
+    if isinstance(a, OptionalValue) or isinstance(b, OptionalValue):
+        whys = (v.why for v in (a, b) if isinstance(v, OptionalValue))
+        return OptionalValue(_join(there(a), there(b), why), why.union(*whys))
+    if isinstance(a, CopiedField) and a == b:
         return a
     match opened(a), opened(b):
         case KnownParts(kind, parts), KnownParts(other, more) if (
@@ -229,7 +229,7 @@ def _join(a: Value, b: Value, why: Fields) -> Value:
             return KnownParts(kind, {n: _join(v, more[n], why) for n, v in parts.items()})
     item, another = items_of_list(a), items_of_list(b)
     if item is not None and another is not None:
-        return Many(_join(item, another, why))
+        return RepeatedItem(_join(item, another, why))
     return ComputedFrom(sources(a, b) | why)
 
 
@@ -242,8 +242,8 @@ def unpacked(value: Value, count: int, star: int | None) -> list[Value]:
     match opened(inner):
         case KnownParts("tuple" | "list", parts):
             fields = list(parts.values())
-        case Many(item):
-            return [Many(item) if i == star else item for i in range(count)]
+        case RepeatedItem(item):
+            return [RepeatedItem(item) if i == star else item for i in range(count)]
         case NoValue():
             return [NEVER] * count
         case _:
@@ -323,14 +323,16 @@ class Tracer(Fold[TracedNames, Value]):
                 continue
             spread = opened(self.of(made.value, around))
             if not isinstance(spread, KnownParts) or (spread.kind == "row") != is_row:
-                unknown.append(spread.item if isinstance(spread, Many) else computed(spread))
+                unknown.append(
+                    spread.item if isinstance(spread, RepeatedItem) else computed(spread)
+                )
             elif is_row:
                 known |= spread.parts
             else:
                 known |= {str(len(known) + i): v for i, v in enumerate(spread.parts.values())}
         whole = computed(*known.values(), *unknown)
         if node.kind == "list" and unknown:
-            return Many(joined((*known.values(), *unknown)))
+            return RepeatedItem(joined((*known.values(), *unknown)))
         return whole if unknown or node.kind == "set" else KnownParts(node.kind, known)
 
     def _bind(self, node: Bind, around: TracedNames) -> Value:
@@ -345,7 +347,7 @@ class Tracer(Fold[TracedNames, Value]):
         inner = {**around, **dict(zip(node.names, values, strict=True))}
         for condition in node.conditions:
             self.of(condition, inner)  # what it calls may change arrays
-        found = Many(self.of(node.body, inner))
+        found = RepeatedItem(self.of(node.body, inner))
         return computed(found, value) if node.kind == "set" else found
 
 
@@ -378,7 +380,7 @@ def _index(base: Value, index: Value, key: Any) -> Value | None:
     match opened(there(base)):
         case KnownParts(_, parts):
             return joined(parts.values(), sources(index))
-        case Many(item):
+        case RepeatedItem(item):
             return item
     return None
 
@@ -390,17 +392,17 @@ def _slice(node: Op, base: Value) -> Value | None:
             isinstance(bound, int | None) for bound in bounds
         ):
             return sequence(kind, list(found.values())[slice(*bounds)])
-        case KnownParts("list") | Many() as many:
-            return Many(elements(many))
+        case KnownParts("list") | RepeatedItem() as many:
+            return RepeatedItem(elements(many))
     return None
 
 
 def _binary(op: str, left: Value, right: Value) -> Value | None:
     one, other = items_of_list(left), items_of_list(right)
     if op == "+" and one is not None and other is not None:
-        return Many(joined((one, other)))
+        return RepeatedItem(joined((one, other)))
     if op == "*" and one is not None:
-        return Many(one)
+        return RepeatedItem(one)
     match op, opened(left), opened(right):
         case "+", KnownParts("tuple", a), KnownParts("tuple", b):
             return sequence("tuple", (*a.values(), *b.values()))
@@ -417,12 +419,16 @@ def _call(node: Op, value: Value, others: list[Value]) -> Value | None:
         case "dict", KnownParts("row") as row if not others:
             return row
         case "list" | "sorted" | "reversed", KnownParts("tuple" | "list", parts):
-            return Many(joined(parts.values(), sources(*others))) if len(node.args) == 1 else None
-        case "list" | "sorted" | "reversed", Many() as many:
+            return (
+                RepeatedItem(joined(parts.values(), sources(*others)))
+                if len(node.args) == 1
+                else None
+            )
+        case "list" | "sorted" | "reversed", RepeatedItem() as many:
             return many if len(node.args) == 1 else None
-        case (name, Many(inner)) if name == FLATTEN:
+        case (name, RepeatedItem(inner)) if name == FLATTEN:
             item = items_of_list(inner)
-            return None if item is None else Many(item)
+            return None if item is None else RepeatedItem(item)
     return None
 
 
@@ -440,7 +446,7 @@ def _within(value: Value, whole: Value) -> Value:
     match value, whole:
         case KnownParts(kind, parts), _:
             return KnownParts(kind, {name: _within(inner, whole) for name, inner in parts.items()})
-        case Copied(found), Copied(root) if (
+        case CopiedField(found), CopiedField(root) if (
             found.input == root.input and found.path[: len(root.path)] == root.path
         ):
             return value
@@ -517,7 +523,7 @@ def field_map(fn: Fn, inputs: tuple[ItemType, ...], *, use: ResultUse = "item") 
     >>> {".".join(p): [".".join(f.path) for f in fields] for p, fields in found.equal.items()}
     {'0': ['1']}
     """
-    wholes = tuple(Copied(InputField(i, ()), item) for i, item in enumerate(inputs))
+    wholes = tuple(CopiedField(InputField(i, ()), item) for i, item in enumerate(inputs))
     arguments = arguments_of(fn, inputs) or ()
     is_told = all(a.place is None or a.step is not None for a in arguments)
     if fn.tree is None or len(arguments) < len(fn.params) or not is_told:
@@ -543,7 +549,7 @@ def _result(
     derived: dict[FieldPath, Fields] = {}
     for path, leaf in _leaves(value, ()):
         is_kept = (
-            isinstance(leaf, Copied)
+            isinstance(leaf, CopiedField)
             and not any(_overlap(leaf.field, other) for other in changed)
             and (returns is None or at(returns, path) == leaf.type)
         )

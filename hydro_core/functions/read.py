@@ -28,7 +28,7 @@ from hydro_core.functions.reading.scope import (
     Constant,
     Definition,
     Find,
-    Foreign,
+    ForeignValue,
     Scope,
     UnreadableError,
     Unrepeatable,
@@ -230,7 +230,7 @@ def _closed(node: ast.Lambda | ast.FunctionDef, find: Find) -> tuple[tuple[str, 
                     pair = name, python_text(inner)
                     if pair not in seen:
                         todo.append((inner, find_inner))
-                case Foreign(_, value):
+                case ForeignValue(_, value):
                     pair = name, _label(value)
                 case _:
                     continue

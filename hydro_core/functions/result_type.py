@@ -6,7 +6,7 @@ from typing import Any
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.bind import bind, bound_to
-from hydro_core.functions.kinds import ExprType, Mixed, as_item, join, known, part
+from hydro_core.functions.kinds import ExprType, MixedType, as_item, join, known, part
 from hydro_core.functions.tree import Fn
 from hydro_core.types.item import Array, ItemType, children, is_large
 
@@ -62,8 +62,8 @@ def accumulator_type(fn: Fn, init: ItemType, item: ItemType, spread: bool = True
     )
 
 
-def _mixed(kind: Any) -> Mixed | None:
-    if isinstance(kind, Mixed):
+def _mixed(kind: Any) -> MixedType | None:
+    if isinstance(kind, MixedType):
         return kind
     inner = [kind.element] if isinstance(kind, Array) else [part for _, part in children(kind)]
     return next((found for found in map(_mixed, inner) if found is not None), None)

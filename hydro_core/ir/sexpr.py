@@ -18,7 +18,7 @@ from hydro_core.catalog.itemwise import SOURCE
 from hydro_core.catalog.spec import Aggregate, Args, OpSpec, OverFunction, functions_of
 from hydro_core.functions.tree import Fn
 from hydro_core.ir.graph import free_name
-from hydro_core.ir.term import App, LetRec, LetTerm, Ref, Term, applications
+from hydro_core.ir.term import Application, LetRec, LetTerm, Ref, Term, applications
 from hydro_core.types.ddl import to_ddl
 from hydro_core.types.values import literal
 
@@ -165,13 +165,13 @@ def _bound(term: LetTerm | LetRec, names: Mapping[Fn, str]) -> tuple[SExpr, ...]
             return (tuple(t for name, b in bindings for t in (Atom(name), to_tree(b, names))),)
 
 
-def _tree(term: Ref | App, names: Mapping[Fn, str]) -> SExpr:
+def _tree(term: Ref | Application, names: Mapping[Fn, str]) -> SExpr:
     match term:
         case Ref(name):
             return Atom(name)
-        case App(op=op, args=args) if op is SOURCE:
+        case Application(op=op, args=args) if op is SOURCE:
             return Atom(args["name"])
-        case App(op=op, args=args, inputs=inputs, port=port):
+        case Application(op=op, args=args, inputs=inputs, port=port):
             head = Atom(f"{op.name}[{port}]" if port else op.name)
             given = [Atom(text) for text in printed(op, args, names)]
             return (head, *given, *(to_tree(i, names) for i in inputs))

@@ -1,9 +1,9 @@
 """Terms: a stream as an expression over operators, and from graphs, which have cycles and sharing,
 to terms, which bind them by name.
 
-Every output is a term of its own, closed but for its inputs, which are `App`s of sources. A stream
-that is read more than once is bound by `LetTerm`, streams that feed each other by one `LetRec`. A
-long pipeline is bound by `LetTerm` in pieces. Ids, arguments and places survive.
+Every output is a term of its own, closed but for its inputs, which are `Application`s of sources. A
+stream that is read more than once is bound by `LetTerm`, streams that feed each other by one
+`LetRec`. A long pipeline is bound by `LetTerm` in pieces. Ids, arguments and places survive.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Ref:
 
 
 @dataclass(frozen=True, slots=True)
-class App:
+class Application:
     """An operator applied to streams; `port` names the output of an operator with several."""
 
     op: OpSpec
@@ -54,14 +54,14 @@ class LetRec:
     body: Term
 
 
-Term = Ref | App | LetTerm | LetRec
+Term = Ref | Application | LetTerm | LetRec
 
 
-def applications(term: Term) -> Iterator[App]:
+def applications(term: Term) -> Iterator[Application]:
     """Every application in the term, from the inside out; shared ones once."""
     while True:
         match term:
-            case App():
+            case Application():
                 for child in term.inputs:
                     yield from applications(child)
                 yield term
@@ -153,7 +153,7 @@ class _Terms:
         endpoint = self.ends[end]
         node = self.graph[endpoint.node]
         inputs = tuple(self.term(str(e)) for e in node.inputs)
-        return App(node.op, node.args, inputs, endpoint.port, node.id, node.span)
+        return Application(node.op, node.args, inputs, endpoint.port, node.id, node.span)
 
 
 def _reads(graph: Graph, root: Endpoint) -> Mapping[Endpoint, tuple[Endpoint, ...]]:

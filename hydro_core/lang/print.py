@@ -314,7 +314,7 @@ def function_text(fn: Fn) -> str:
         return _name(fn)
     values = {name: _constant(text) for name, text in fn.closed}
     constants = {name: value for name, value in values.items() if value is not None}
-    return python_text(ast.fix_missing_locations(_Inline(constants).visit(tree)))
+    return python_text(ast.fix_missing_locations(_ConstantInliner(constants).visit(tree)))
 
 
 def left_names(fn: Fn) -> tuple[str, ...]:
@@ -354,7 +354,7 @@ def _constant(text: str) -> ast.expr | None:
         return None
 
 
-class _Inline(ast.NodeTransformer):
+class _ConstantInliner(ast.NodeTransformer):
     """Constants in the place of the names that stand for them."""
 
     def __init__(self, constants: Mapping[str, ast.expr]) -> None:

@@ -26,7 +26,7 @@ from hydro_core.lang.source import Source, did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
-class Out:
+class Outlet:
     """What leaves a draft."""
 
     draft: int
@@ -35,7 +35,7 @@ class Out:
 
 
 @dataclass(frozen=True, slots=True)
-class In:
+class Inlet:
     """What enters a draft; `position` is known where an argument says it."""
 
     draft: int
@@ -46,7 +46,7 @@ class In:
 
 
 @dataclass(frozen=True, slots=True)
-class Free:
+class FreeName:
     """A name, read or written; once names have been followed, one that no statement defines."""
 
     name: str
@@ -54,9 +54,9 @@ class Free:
     span: Span
 
 
-Beginning = Out | Free | None
+Beginning = Outlet | FreeName | None
 """Where something flows from; None where that is wrong and has been complained of."""
-End = In | Free | None
+End = Inlet | FreeName | None
 """Where something flows to."""
 
 
@@ -91,15 +91,15 @@ class Names:
         known: set[str] = set()
         for start, statement in self.definitions.items():
             followed: dict[str, None] = {}
-            name = Free(start, None, statement.elements[0].span)
+            name = FreeName(start, None, statement.elements[0].span)
             while name.name in self.definitions and name.name not in known:
                 element = _last(self.definitions[name.name])
                 if element.is_call or self._turns(name, followed):
                     break
-                name = Free(element.name, None, element.span)
+                name = FreeName(element.name, None, element.span)
             known.update(followed, [start])
 
-    def reading(self, name: Free, left: Callable[[Element], Beginning]) -> Beginning:
+    def reading(self, name: FreeName, left: Callable[[Element], Beginning]) -> Beginning:
         """What a name that is read stands for."""
         followed: dict[str, None] = {}
         while name.name in self.definitions:
@@ -110,11 +110,11 @@ class Names:
             label = self._label(element.leaves, name, "output")
             if element.is_call:
                 found = left(element)
-                return Out(found.draft, label, name.span) if isinstance(found, Out) else None
-            name = Free(element.name, label, name.span)
+                return Outlet(found.draft, label, name.span) if isinstance(found, Outlet) else None
+            name = FreeName(element.name, label, name.span)
         return name
 
-    def writing(self, name: Free, right: Callable[[Element], End]) -> End:
+    def writing(self, name: FreeName, right: Callable[[Element], End]) -> End:
         """What a name that is written stands for."""
         followed: dict[str, None] = {}
         while name.name in self.definitions:
@@ -125,11 +125,11 @@ class Names:
             label = self._label(element.enters, name, "input")
             if element.is_call:
                 found = right(element)
-                return In(found.draft, label, name.span) if isinstance(found, In) else None
-            name = Free(element.name, label, name.span)
+                return Inlet(found.draft, label, name.span) if isinstance(found, Inlet) else None
+            name = FreeName(element.name, label, name.span)
         return name
 
-    def _turns(self, name: Free, followed: dict[str, None]) -> bool:
+    def _turns(self, name: FreeName, followed: dict[str, None]) -> bool:
         """Whether names stand for each other only; said once for each round."""
         if name.name not in followed:
             followed[name.name] = None
@@ -147,7 +147,7 @@ class Names:
             )
         return True
 
-    def _label(self, own: Label | None, name: Free, side: str) -> Label | None:
+    def _label(self, own: Label | None, name: FreeName, side: str) -> Label | None:
         """The port that is meant: the name's definition or its use says it, not both."""
         if own is None or name.label is None:
             return own or name.label
@@ -247,12 +247,12 @@ class Wiring:
 
     drafts: list[Draft]
     problems: list[Diagnostic]
-    inlets: dict[int, list[tuple[In, Wire | None]]] = field(
+    inlets: dict[int, list[tuple[Inlet, Wire | None]]] = field(
         default_factory=lambda: defaultdict(list)
     )
     read: set[int] = field(default_factory=set)
 
-    def add(self, left: Out, right: In) -> None:
+    def add(self, left: Outlet, right: Inlet) -> None:
         """A stream from `left` to `right`."""
         draft = self.drafts[left.draft]
         self.read.add(left.draft)
@@ -265,7 +265,7 @@ class Wiring:
             self._bad_port(wrong.message, span, draft.op.name, wrong.help)
         self.inlets[right.draft].append((right, wire))
 
-    def add_unknown(self, right: In) -> None:
+    def add_unknown(self, right: Inlet) -> None:
         """Something that is wrong already flows to `right`."""
         self.inlets[right.draft].append((right, None))
 
@@ -334,7 +334,7 @@ class Wiring:
             self._bad_port(message, draft.span, op.name, help_)
         draft.inputs = [filled[i] for i in range(len(op.inputs)) if i in filled]
 
-    def _twice(self, draft: Draft, position: int, inlet: In, first: Span) -> None:
+    def _twice(self, draft: Draft, position: int, inlet: Inlet, first: Span) -> None:
         which = _which(draft.op, draft.op.inputs[position])
         span = inlet.label.span if inlet.label else inlet.span
         message = f"two streams flow into {which}; the first one in line {first.line}"
@@ -403,16 +403,16 @@ class _Resolver:
         flows = self._without_free([self._ended(flow) for flow in self._flows()])
         wiring = Wiring(self.drafts, self.problems)
         for left, right in flows:
-            if isinstance(left, Out) and isinstance(right, In):
+            if isinstance(left, Outlet) and isinstance(right, Inlet):
                 wiring.add(left, right)
-            elif isinstance(right, In):
+            elif isinstance(right, Inlet):
                 wiring.add_unknown(right)
         wiring.finish()
         self.problems += self.names.problems
         if self.problems:
             raise ProgramError(*sorted(self.problems, key=_place))
         self._label_drafts()
-        read = wiring.read | {left.draft for left, _ in flows if isinstance(left, Out)}
+        read = wiring.read | {left.draft for left, _ in flows if isinstance(left, Outlet)}
         discarded = sorted(self._discarded(read), key=_place)
         order = sorted(range(len(self.drafts)), key=lambda n: beginning(self.drafts[n].span))
         built = build(numbered(self.drafts, order), name, discarded)
@@ -461,8 +461,8 @@ class _Resolver:
                 yield self._left(elements[0]), None
         for draft, stream in self.arguments:
             label = None if stream.label is None else Label(stream.label, stream.span)
-            entry = In(draft, None, stream.span, stream.position, by_argument=True)
-            yield Free(stream.name, label, stream.span), entry
+            entry = Inlet(draft, None, stream.span, stream.position, by_argument=True)
+            yield FreeName(stream.name, label, stream.span), entry
 
     def _loose_labels(self, elements: tuple[Element, ...]) -> None:
         first, last = elements[0], elements[-1]
@@ -481,45 +481,45 @@ class _Resolver:
 
     def _left(self, element: Element) -> Beginning:
         if not element.is_call:
-            return Free(element.name, element.leaves, element.span)
+            return FreeName(element.name, element.leaves, element.span)
         draft = self.number.get(id(element))
-        return None if draft is None else Out(draft, element.leaves, element.span)
+        return None if draft is None else Outlet(draft, element.leaves, element.span)
 
     def _right(self, element: Element) -> End:
         if not element.is_call:
-            return Free(element.name, element.enters, element.span)
+            return FreeName(element.name, element.enters, element.span)
         draft = self.number.get(id(element))
-        return None if draft is None else In(draft, element.enters, element.span)
+        return None if draft is None else Inlet(draft, element.enters, element.span)
 
     def _ended(self, flow: Piped) -> Piped:
         """The flow from where it really begins to where it really ends."""
         left, right = flow
-        if isinstance(left, Free):
+        if isinstance(left, FreeName):
             left = self.names.reading(left, self._left)
-        if isinstance(right, Free):
+        if isinstance(right, FreeName):
             right = self.names.writing(right, self._right)
         return left, right
 
     def _without_free(self, flows: list[Piped]) -> list[Piped]:
         """The flows with inputs and outputs in the place of the names that no statement defines."""
-        read: dict[str, Free] = {}
-        written: dict[str, Free] = {}
+        read: dict[str, FreeName] = {}
+        written: dict[str, FreeName] = {}
         for left, right in flows:
-            if isinstance(left, Free):
+            if isinstance(left, FreeName):
                 read.setdefault(left.name, left)
-            if isinstance(right, Free):
+            if isinstance(right, FreeName):
                 written.setdefault(right.name, right)
         wrong = self._undefined(read, written)
         inputs = {name: self._input(use) for name, use in read.items() if name not in wrong}
         return [
             (
-                self._from_input(left, inputs) if isinstance(left, Free) else left,
-                self._to_output(right, wrong) if isinstance(right, Free) else right,
+                self._from_input(left, inputs) if isinstance(left, FreeName) else left,
+                self._to_output(right, wrong) if isinstance(right, FreeName) else right,
             )
             for left, right in flows
         ]
 
-    def _undefined(self, read: Mapping[str, Free], written: Mapping[str, Free]) -> set[str]:
+    def _undefined(self, read: Mapping[str, FreeName], written: Mapping[str, FreeName]) -> set[str]:
         """The names that are neither inputs nor outputs: read and written, or written at a port."""
         wrong = set()
         for name, use in {**read, **written}.items():
@@ -543,19 +543,19 @@ class _Resolver:
             f"define it: `{name} = …`; an output has a name of its own, which is only written"
         )
 
-    def _input(self, use: Free) -> int:
+    def _input(self, use: FreeName) -> int:
         self.drafts.append(Draft(SOURCE, source_args(use.name), use.span, use.name))
         return len(self.drafts) - 1
 
-    def _from_input(self, use: Free, inputs: Mapping[str, int]) -> Beginning:
+    def _from_input(self, use: FreeName, inputs: Mapping[str, int]) -> Beginning:
         draft = inputs.get(use.name)
-        return None if draft is None else Out(draft, use.label, use.span)
+        return None if draft is None else Outlet(draft, use.label, use.span)
 
-    def _to_output(self, use: Free, wrong: set[str]) -> End:
+    def _to_output(self, use: FreeName, wrong: set[str]) -> End:
         if use.name in wrong:
             return None
         self.drafts.append(Draft(SINK, Args((("name", use.name),)), use.span))
-        return In(len(self.drafts) - 1, None, use.span)
+        return Inlet(len(self.drafts) - 1, None, use.span)
 
     def _label_drafts(self) -> None:
         """Names drafts: the last operator of a statement if its name is read, else the first."""

@@ -31,7 +31,7 @@ class Token:
     end: int
 
 
-class _Wrong(Exception):  # noqa: N818 - carried to the statement's end, where reading goes on
+class _BadToken(Exception):  # noqa: N818 - carried to the statement's end, where reading goes on
     def __init__(self, message: str, help_: str, start: int, end: int) -> None:
         super().__init__(message)
         self.message, self.help, self.start, self.end = message, help_, start, end
@@ -49,7 +49,7 @@ def tokenize(source: Source) -> tuple[list[Token], list[Diagnostic]]:
             continue
         try:
             token = _next(text, at)
-        except _Wrong as wrong:
+        except _BadToken as wrong:
             span = source.span(wrong.start, wrong.end)
             problems.append(Diagnostic("syntax", wrong.message, span, help=wrong.help))
             # What follows on the line would only repeat the complaint.
@@ -76,7 +76,7 @@ def _next(text: str, at: int) -> Token:
     if char in "([":
         end = _closing(text, at)
         return Token("port" if char == "[" else "arguments", text[at + 1 : end], at, end + 1)
-    raise _Wrong(f"unexpected {_shown(text, at)}", _cure(text, at), at, at + 1)
+    raise _BadToken(f"unexpected {_shown(text, at)}", _cure(text, at), at, at + 1)
 
 
 def _shown(text: str, at: int) -> str:
@@ -110,7 +110,7 @@ def _closing(text: str, opening: int) -> int:
         elif char in ")]}":
             wanted, where = expected.pop()
             if char != wanted:
-                raise _Wrong(
+                raise _BadToken(
                     f"`{char}` does not close `{text[where]}`",
                     f"close it with `{wanted}`",
                     at,
@@ -126,7 +126,7 @@ def _closing(text: str, opening: int) -> int:
             at = _string_end(text, at)
             continue
         at += 1
-    raise _Wrong(
+    raise _BadToken(
         f"`{text[opening]}` is never closed",
         f"close it with `{_CLOSES[text[opening]]}`",
         opening,
@@ -147,7 +147,7 @@ def _string_end(text: str, at: int) -> int:
             break
         else:
             end += 1
-    raise _Wrong("the string is never closed", f"close it with `{quote}`", at, at + len(quote))
+    raise _BadToken("the string is never closed", f"close it with `{quote}`", at, at + len(quote))
 
 
 def _joined(tokens: list[Token]) -> list[Token]:

@@ -18,7 +18,7 @@ from typing import Any
 
 from hydro_core.errors import InfrastructureError, TransientError
 from hydro_core.storage.lease import Lease, LeaseFile
-from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.storage.remote import DataPlace, RemotePath
 
 # Which process does what: how a run, a lock or a message names one, and whether it has ended.
 #
@@ -86,7 +86,7 @@ _NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
 
 def lock_at(place: DataPlace) -> FileLock | Lease:
     """What one process at a time may hold, by its file."""
-    if isinstance(place, Remote):
+    if isinstance(place, RemotePath):
         return Lease(LeaseFile(place.store, place.key), this_process(), has_ended)
     return FileLock(place)
 

@@ -10,9 +10,17 @@ from typing import Any
 
 from hydro_core.analysis.infer import never_null
 from hydro_core.catalog.aggregates import AGGREGATES
-from hydro_core.catalog.classes import ByKey, Meets, Passes, Product, Projection, Sum, Summary
+from hydro_core.catalog.classes import (
+    ByKey,
+    PairedItems,
+    PassedItems,
+    Product,
+    Projection,
+    Sum,
+    Summary,
+)
 from hydro_core.catalog.over_functions import aggregate_of
-from hydro_core.catalog.spec import Aggregate, Args, Fails, functions_of
+from hydro_core.catalog.spec import Aggregate, Args, FailureMode, functions_of
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.bind import bind
 from hydro_core.functions.tree import Fn
@@ -26,7 +34,7 @@ from hydro_core.optimize.egraph import (
     classes_read,
     own_nodes,
 )
-from hydro_core.optimize.load import Loaded
+from hydro_core.optimize.load import LoadedProblem
 from hydro_core.optimize.loop import cycle_of
 from hydro_core.optimize.rule import FeedbackShape, Payload
 from hydro_core.types.item import ItemType, Row
@@ -58,7 +66,7 @@ def is_total(fn: Fn, item: ItemType, *, there: bool = False) -> bool:
 
 
 @dataclass(slots=True)
-class Uses:
+class FunctionUses:
     """The types of items that functions are applied to, in the program and by rules."""
 
     types: dict[Fn, set[tuple[ItemType, bool]]] = field(default_factory=dict)
@@ -90,7 +98,7 @@ Asked = int | str
 
 
 @dataclass(frozen=True, slots=True)
-class _Paired:
+class _PairedItems:
     """What is asked of each item together with the single one of a stream."""
 
     key: Asked
@@ -99,8 +107,8 @@ class _Paired:
     """The aggregate that keeps the items, of its results."""
 
 
-CallKey = Asked | _Paired
-_SINGLE = Product(Meets.SINGLE)
+CallKey = Asked | _PairedItems
+_SINGLE = Product(PairedItems.SINGLE)
 
 
 def permitted(problem: Problem, space: Space) -> Space:
@@ -135,7 +143,7 @@ def covered(
     problem: Problem, space: Space, calls: Iterable[tuple[CallKey, ClassId]]
 ) -> set[tuple[CallKey, ClassId]]:
     """What is asked of which items by then, where these calls are made."""
-    work = _Covered(problem, space)
+    work = _Coverage(problem, space)
     for key, cls in calls:
         work.add(key, cls)
     while work.todo:
@@ -143,16 +151,16 @@ def covered(
         for option in space.of[cls]:
             work.inside(key, space.nodes[option])
         for node in work.readers[cls]:
-            if isinstance(key, _Paired):
+            if isinstance(key, _PairedItems):
                 work.outside_paired(key, node)
             else:
                 work.outside(key, node)
-        if not isinstance(key, _Paired):
+        if not isinstance(key, _PairedItems):
             work.in_other_words(key, cls)
     return work.found
 
 
-class _Covered:
+class _Coverage:
     """What is asked of which items, and what facts say of who asks."""
 
     def __init__(self, problem: Problem, space: Space) -> None:
@@ -197,11 +205,11 @@ class _Covered:
 
     def inside(self, key: CallKey, node: ENode) -> None:
         """What is part of a covered stream is covered."""
-        if node.shape.cls.passes in (Passes.ALL, Passes.SO_FAR):
+        if node.shape.cls.passes in (PassedItems.ALL, PassedItems.SO_FAR):
             for cls in node.inputs:
                 self.add(key, cls)
-        if node.shape.cls == _SINGLE and not isinstance(key, _Paired):
-            self.add(_Paired(key, node.inputs[1]), node.inputs[0])
+        if node.shape.cls == _SINGLE and not isinstance(key, _PairedItems):
+            self.add(_PairedItems(key, node.inputs[1]), node.inputs[0])
         if node.payload is not None:
             # a filter may ask what an item was made of instead, or rows with the key of a result
             for other in self._moved[key, node.payload]:
@@ -213,10 +221,10 @@ class _Covered:
         if cls == Sum():
             if all((key, read) in self.found for read in node.inputs):
                 self.add(key, node.cls)
-        elif cls.passes is not Passes.NONE and (key, node.inputs[0]) in self.found:
+        elif cls.passes is not PassedItems.NONE and (key, node.inputs[0]) in self.found:
             self.add(key, node.cls)
 
-    def outside_paired(self, key: _Paired, node: ENode) -> None:
+    def outside_paired(self, key: _PairedItems, node: ENode) -> None:
         """What is asked of items with a single one is asked of some of them, in the same tick."""
         passes, payload = node.shape.cls.passes, node.payload
         there = (key, node.inputs[0]) in self.found
@@ -228,7 +236,7 @@ class _Covered:
                 self.add(replace(key, by=None), node.cls)
         elif payload in self._kept:
             self.add(replace(key, by=payload), node.cls)
-        elif passes is Passes.SOME and there:
+        elif passes is PassedItems.SOME and there:
             self.add(key, node.cls)
 
     def in_other_words(self, key: Asked, cls: ClassId) -> None:
@@ -254,7 +262,9 @@ class _Covered:
 def may_fail(node: ENode, payloads: tuple[Payload, ...], total: Collection[int | str]) -> bool:
     """Whether the node may fail on some item; arguments that are `total` have a value for all."""
     op = node.shape.op
-    if isinstance(node.shape.cls, FeedbackShape) or (op is not None and op.fails is Fails.ON_ITEMS):
+    if isinstance(node.shape.cls, FeedbackShape) or (
+        op is not None and op.fails is FailureMode.ON_ITEMS
+    ):
         return True
     if op is None or node.payload is None or not node.inputs:
         return False
@@ -262,7 +272,7 @@ def may_fail(node: ENode, payloads: tuple[Payload, ...], total: Collection[int |
     if any(AGGREGATES[a.function].may_fail for a in _aggregates_in(args)):
         return True
     asks = next(functions_of(args), None) is not None
-    return asks and not (op.fails is Fails.NEVER and node.payload in total)
+    return asks and not (op.fails is FailureMode.NEVER and node.payload in total)
 
 
 def _aggregates_in(args: Args) -> Iterator[Aggregate]:
@@ -293,7 +303,7 @@ def _of_items(node: ENode) -> bool:
 AskedCall = tuple[CallKey, ClassId]
 
 
-def doubtful_in(loaded: Loaded) -> Mapping[str, bool]:
+def doubtful_in(loaded: LoadedProblem) -> Mapping[str, bool]:
     """The streams of the program whose operators may fail on some item, by their names, and whether
     the items that they are asked about may be null.
 

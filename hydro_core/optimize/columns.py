@@ -9,26 +9,26 @@ from typing import NamedTuple, assert_never
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.aggregates import AGGREGATES
 from hydro_core.catalog.classes import (
-    Before,
     ByKey,
-    Compares,
-    Distinct,
-    Ends,
-    Given,
-    Gives,
-    Growth,
+    DistinctItems,
+    ExternalItems,
     History,
+    ItemEffect,
+    KeyMatch,
     Linear,
-    Matching,
-    Meets,
+    MatchCondition,
     OverTime,
+    PairedItems,
     PerItem,
     PerKey,
     PerPosition,
+    PreviousTick,
     Product,
     Projection,
-    Running,
+    RunningResult,
+    StreamEnd,
     Sum,
+    TickDifference,
     Window,
 )
 from hydro_core.catalog.group import aggregates
@@ -70,7 +70,7 @@ def without_dead_columns(typed: Typed, *, everywhere: bool = False) -> Graph:
     nobody reads is then not called.
     """
     needed = _needed(typed)
-    work = _Narrowing(typed, needed, dict(typed.graph.nodes), everywhere)
+    work = _ColumnPruning(typed, needed, dict(typed.graph.nodes), everywhere)
     for node in typed.graph:
         wanted = needed.get(Endpoint(node.id))
         if _stores(node) and wanted is not None:
@@ -94,7 +94,7 @@ def _together(typed: Typed, needed: Mapping[Endpoint, ReadColumns], read: Endpoi
 
 
 @dataclass(slots=True)
-class _Narrowing:
+class _ColumnPruning:
     typed: Typed
     needed: Mapping[Endpoint, ReadColumns]
     nodes: dict[NodeId, Node]
@@ -188,19 +188,19 @@ def _reads(typed: Typed, node: Node, own: ReadColumns) -> tuple[ReadColumns, ...
     match node.cls:
         case Window(timed=True):
             return (_join(own, frozenset([node.args["by"]])),)
-        case Sum() | History() | Window() | Before():
+        case Sum() | History() | Window() | PreviousTick():
             return (own,) * len(items)
-        case PerItem(gives) if gives is not Gives.RESULT and _asks_functions_alone(node):
+        case PerItem(gives) if gives is not ItemEffect.RESULT and _asks_functions_alone(node):
             asked = _all_of(functions_of(node.args))
-            keeps = gives in (Gives.SAME, Gives.SOME)
+            keeps = gives in (ItemEffect.SAME, ItemEffect.SOME)
             return (_join(own, asked) if keeps else asked,)
         case Projection() as cls:
             return (_behind_columns(node, cls, items[0], own),)
-        case ByKey() | Running() if aggregates(node.cls):
+        case ByKey() | RunningResult() if aggregates(node.cls):
             return (columns_of_aggregate(node.args),) * len(items)
-        case Product(meets=Meets.KEY) | Matching(compares=Compares.KEYS):
+        case Product(meets=PairedItems.KEY) | KeyMatch(compares=MatchCondition.KEYS):
             return _of_sides(node, own, items)
-        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
+        case StreamEnd() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return everything
         case _:
             assert_never(node.cls)
@@ -238,7 +238,7 @@ def _of_sides(node: Node, own: ReadColumns, items: list[Row]) -> tuple[ReadColum
     if on is None or node.args["suffix"] is not None:
         return (None, None)
     keys = frozenset(on)
-    if isinstance(node.cls, Matching):
+    if isinstance(node.cls, KeyMatch):
         return (_join(own, keys), keys)
     if own is None:
         return (None, None)
@@ -316,7 +316,7 @@ def with_columns_in_order(
     return typed.graph.with_nodes(work.nodes.values()), dict(work.streams())
 
 
-class _Placed(NamedTuple):
+class _StreamColumns(NamedTuple):
     """Where a stream is, and its columns there."""
 
     end: Endpoint
@@ -328,7 +328,7 @@ class _Work:
     typed: Typed
     ranks: Ranks
     nodes: dict[NodeId, Node] = field(default_factory=dict)
-    at: dict[Endpoint, _Placed] = field(default_factory=dict)
+    at: dict[Endpoint, _StreamColumns] = field(default_factory=dict)
     """Where the streams of rows are."""
     given_back: dict[Endpoint, Endpoint] = field(default_factory=dict)
     """Where those are that have their own order again."""
@@ -342,7 +342,7 @@ class _Work:
         for end in outputs(node):
             row = self.row(end)
             if row is not None:
-                self.at[end] = _Placed(end, row.names)
+                self.at[end] = _StreamColumns(end, row.names)
 
     def streams(self) -> Iterator[tuple[Endpoint, Endpoint]]:
         """The streams that have their columns in their own order somewhere, and where."""
@@ -369,10 +369,10 @@ class _Work:
         row = self.row(end)
         return end if row is None or end not in self.at else self._columns(end, row.names)
 
-    def aligned(self, end: Endpoint) -> _Placed:
+    def aligned(self, end: Endpoint) -> _StreamColumns:
         """The stream with its columns in the one order."""
         names = self.sorted(self.at[end].names)
-        return _Placed(self._columns(end, names), names)
+        return _StreamColumns(self._columns(end, names), names)
 
     def _columns(self, end: Endpoint, names: tuple[str, ...]) -> Endpoint:
         placed, own = self.at[end], self.row(end)
@@ -400,23 +400,30 @@ class _Work:
     def _in_order(self, node: Node) -> bool:  # noqa: PLR0911 - a closed set
         """Adds the node with its named parts in order, if these are all that it goes by."""
         match node.cls:
-            case Given():
+            case ExternalItems():
                 return self._source(node)
             case Projection():
                 return self._projection(node, node.cls)
-            case PerItem(gives) if gives in (Gives.SAME, Gives.SOME, Gives.ROUTED):
+            case PerItem(gives) if gives in (ItemEffect.SAME, ItemEffect.SOME, ItemEffect.ROUTED):
                 return self._as_its_input(node, self.at[node.inputs[0]])
-            case PerItem(Gives.ONE):
+            case PerItem(ItemEffect.ONE):
                 return self._made_row(node)
-            case ByKey() | Running() if aggregates(node.cls):
+            case ByKey() | RunningResult() if aggregates(node.cls):
                 return self._aggregate(node)
-            case Product(meets=Meets.KEY):
+            case Product(meets=PairedItems.KEY):
                 return self._product(node)
-            case Sum() | Matching(compares=Compares.ITEMS):
+            case Sum() | KeyMatch(compares=MatchCondition.ITEMS):
                 return self._aligned(node)
-            case Matching() | Distinct() | History() | Window() | Before() | Growth(signed=False):
+            case (
+                KeyMatch()
+                | DistinctItems()
+                | History()
+                | Window()
+                | PreviousTick()
+                | TickDifference(signed=False)
+            ):
                 return self._as_its_input(node, self.at[node.inputs[0]])
-            case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
+            case StreamEnd() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
                 return False
             case _:
                 assert_never(node.cls)
@@ -442,7 +449,7 @@ class _Work:
         plain = all(of == name for name, of in made.items())
         if plain and names == placed.names:
             self.at[Endpoint(node.id)] = placed
-        elif placed == _Placed(read, before.names) and names == own.names:
+        elif placed == _StreamColumns(read, before.names) and names == own.names:
             self._put(node, names)
         else:
             computed = tuple((name, _column(made[name])) for name in names)
@@ -500,7 +507,7 @@ class _Work:
         self._put(node.with_(inputs=tuple(p.end for p in placed)), names)
         return True
 
-    def _as_its_input(self, node: Node, placed: _Placed) -> bool:
+    def _as_its_input(self, node: Node, placed: _StreamColumns) -> bool:
         """The items are those of the first input; others are asked by names."""
         by_name = {
             arg.name: self.sorted(node.args[arg.name])
@@ -518,7 +525,7 @@ class _Work:
         name = self._name(Endpoint(node.id), own is not None and own.names == names)
         self.nodes[name] = node.with_(id=name)
         for end in ends:
-            self.at[end] = _Placed(Endpoint(name, end.port), names)
+            self.at[end] = _StreamColumns(Endpoint(name, end.port), names)
 
 
 def _are_names(columns: tuple[object, ...] | None) -> bool:

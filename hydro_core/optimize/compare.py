@@ -40,7 +40,7 @@ from hydro_core.optimize.egraph import (
     Space,
     StreamDefinition,
 )
-from hydro_core.optimize.load import Loaded, load
+from hydro_core.optimize.load import LoadedProblem, load
 from hydro_core.optimize.loop import loop_form
 from hydro_core.optimize.optimizer import prepare
 from hydro_core.optimize.proof import KNOWN, Replay, TermId
@@ -83,7 +83,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedProblem:
     """Programs by their numbers as one problem, and what the rules can do with it."""
 
     programs: Mapping[int, Typed]
@@ -125,7 +125,7 @@ class Turn:
 
     space: Space
     saturation: Saturation
-    induction: Bisimilar
+    induction: BisimilarStreams
     replay: Replay | None
     """What can prove it, if it was logged."""
 
@@ -135,7 +135,7 @@ class Turn:
         return self.replay.known() if self.replay else {}
 
 
-def shared(programs: Mapping[int, Typed]) -> Shared:
+def shared(programs: Mapping[int, Typed]) -> SharedProblem:
     """The programs as one problem, in which arguments that may stand for each other are one.
 
     Each comes once more without columns that nobody reads, if it has such, and then with its named
@@ -145,7 +145,7 @@ def shared(programs: Mapping[int, Typed]) -> Shared:
     together, streams = _together({**programs, **{n: of.typed for n, of in variants.items()}})
     loaded = _loops_alike(load(together))
     if not loaded.problem.roots:
-        return Shared(programs, loaded.problem, (), {})
+        return SharedProblem(programs, loaded.problem, (), {})
     problem, rules = prepare(loaded)
     names = {}
     for stream, endpoint in streams.items():
@@ -164,7 +164,7 @@ def shared(programs: Mapping[int, Typed]) -> Shared:
             if variant.typed.types[at] == programs[variant.of].types[end]:
                 given.append((names[there], names[whole]))
     alike = arguments_alike(problem)
-    return Shared(programs, alike, rules, of, tuple(given), spelled, doubtful_in(loaded))
+    return SharedProblem(programs, alike, rules, of, tuple(given), spelled, doubtful_in(loaded))
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +252,7 @@ def _args(node: Node, names: Mapping[NodeId, NodeId], typed: Typed) -> Args:
     return node.args
 
 
-def _loops_alike(loaded: Loaded) -> Loaded:
+def _loops_alike(loaded: LoadedProblem) -> LoadedProblem:
     """Cycles inside a tick that are the same equations of what they read have one shape.
 
     The least fixpoint is determined by the equations.
@@ -333,7 +333,7 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Bisimilar:
+class BisimilarStreams:
     """Streams, by their names, that are proved equal and are not of one class yet."""
 
     equal: tuple[tuple[str, str], ...]
@@ -341,7 +341,7 @@ class Bisimilar:
     """How each pair was proved, those that have no names included."""
 
 
-def bisimilar(space: Space, definitions: Sequence[StreamDefinition]) -> Bisimilar:
+def bisimilar(space: Space, definitions: Sequence[StreamDefinition]) -> BisimilarStreams:
     """The streams that follow to be equal by induction over ticks from the classes of the rules.
 
     Two streams that feed themselves through `prev` are equal if each has a way to be computed that
@@ -355,7 +355,7 @@ def bisimilar(space: Space, definitions: Sequence[StreamDefinition]) -> Bisimila
         names.setdefault(space.named[definition.name], definition.name)
     by = _proved(_matches(space, sorted(names)))
     named = ((one, other) for one, other in sorted(by) if one in names and other in names)
-    return Bisimilar(tuple((names[one], names[other]) for one, other in named), by)
+    return BisimilarStreams(tuple((names[one], names[other]) for one, other in named), by)
 
 
 def _matches(space: Space, classes: Sequence[ClassId]) -> Mapping[Pair, tuple[Match, ...]]:
@@ -533,7 +533,7 @@ def _proofs_among(
     return {key: proof for key, proof in found.items() if proof is not None}
 
 
-def _proof(of: Shared, turns: Sequence[Turn], parts: ProvedParts) -> tuple[str, ...] | None:
+def _proof(of: SharedProblem, turns: Sequence[Turn], parts: ProvedParts) -> tuple[str, ...] | None:
     search = _ProofSearch(turns)
     last = len(turns) - 1
     replay = search.replay(last)

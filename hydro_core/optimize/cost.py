@@ -9,34 +9,34 @@ from typing import Any, NamedTuple, assert_never
 
 from hydro_core.catalog.classes import (
     AsOf,
-    Before,
     ByKey,
     Commands,
-    Distinct,
-    Empty,
-    Ends,
-    Given,
-    Gives,
-    Growth,
+    DistinctItems,
+    EmptyStream,
+    ExternalItems,
     History,
-    Holds,
+    ItemEffect,
+    KeyMatch,
     Linear,
-    Matching,
-    Meets,
     OrderedByKey,
     Ordering,
     Output,
     OverTime,
-    Passes,
+    PairedItems,
+    PassedItems,
+    PastExtent,
     PerItem,
     PerKey,
     PerPosition,
     Places,
-    Positional,
+    PositionalOrder,
+    PreviousTick,
     Product,
     Projection,
-    Running,
+    RunningResult,
+    StreamEnd,
     Sum,
+    TickDifference,
     Window,
 )
 from hydro_core.catalog.forms import Form, looks_up
@@ -168,9 +168,9 @@ class SizeHints:
 def rows_of(cls: ShapeClass, into: Sequence[Size], asked: SizeHints) -> float:  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
     """The rows that a node of the class gives in a tick, of inputs of these sizes."""
     match cls:
-        case Given():
+        case ExternalItems():
             return 1.0
-        case Empty():
+        case EmptyStream():
             return HARDLY_ANY
         case PerItem(gives):
             return into[0].rows * _share(gives, asked)
@@ -178,21 +178,21 @@ def rows_of(cls: ShapeClass, into: Sequence[Size], asked: SizeHints) -> float:  
             return sum(i.rows for i in into)
         case Product():
             return _met(cls, *into)
-        case Matching(wanted):
+        case KeyMatch(wanted):
             left, right = into
             return min(left.rows, right.rows) if wanted else left.rows * SELECTIVITY
         case AsOf():
             return into[0].rows
-        case Distinct():
+        case DistinctItems():
             return _of_keys(into[0], DISTINCT_EXPONENT)
         case ByKey(keyed=keyed):
             return _of_keys(into[0], GROUPS_EXPONENT) if keyed else 1.0
-        case Running(changes=True):
+        case RunningResult(changes=True):
             # the aggregate of the same stream, which is the same, knows how large that is
             return math.inf
-        case Running(OrderedByKey() as of):
+        case RunningResult(OrderedByKey() as of):
             return rows_of(of, [_of_all(into[0])], asked)
-        case Running(of):
+        case RunningResult(of):
             return _of_keys(_of_all(into[0]), GROUPS_EXPONENT) if of.keyed else 1.0
         case Commands():
             # what commands of all ticks leave there; few of them delete
@@ -202,7 +202,7 @@ def rows_of(cls: ShapeClass, into: Sequence[Size], asked: SizeHints) -> float:  
                 return into[0].rows
             keys = _of_keys(into[0], GROUPS_EXPONENT) if keyed else 1.0
             return min(into[0].rows, keys * max(asked.ticks, HARDLY_ANY))
-        case Positional(gives):
+        case PositionalOrder(gives):
             return _placed(gives, [i.rows for i in into], asked)
         case History():
             return into[0].rows * into[0].ticks
@@ -210,11 +210,11 @@ def rows_of(cls: ShapeClass, into: Sequence[Size], asked: SizeHints) -> float:  
             return into[0].rows * min(into[0].ticks, TIMED_TICKS)
         case Window():
             return into[0].rows * min(into[0].ticks, asked.ticks)
-        case Growth() | FeedbackShape(new=True):
+        case TickDifference() | FeedbackShape(new=True):
             return into[-1].rows / into[-1].ticks
         case FeedbackShape():
             return into[0].rows if into else 1.0
-        case Output() | Projection() | Ordering() | Before():
+        case Output() | Projection() | Ordering() | PreviousTick():
             return into[0].rows
         case _:
             assert_never(cls)
@@ -225,23 +225,23 @@ def groups(rows: float) -> float:
     return rows if rows <= 1 else rows**GROUPS_EXPONENT
 
 
-def _share(gives: Gives, asked: SizeHints) -> float:
+def _share(gives: ItemEffect, asked: SizeHints) -> float:
     match gives:
-        case Gives.SOME | Gives.UP_TO_ONE:
+        case ItemEffect.SOME | ItemEffect.UP_TO_ONE:
             return asked.selectivity
-        case Gives.SEVERAL:
+        case ItemEffect.SEVERAL:
             return SPREAD
-        case Gives.SAME | Gives.ROUTED | Gives.ONE | Gives.RESULT:
+        case ItemEffect.SAME | ItemEffect.ROUTED | ItemEffect.ONE | ItemEffect.RESULT:
             return 1.0
 
 
 def _met(cls: Product, left: Size, right: Size) -> float:
     match cls.meets:
-        case Meets.ALL:
+        case PairedItems.ALL:
             return left.rows * right.rows
-        case Meets.SINGLE:
+        case PairedItems.SINGLE:
             return left.rows
-        case Meets.KEY:
+        case PairedItems.KEY:
             matches = left.rows * right.rows / max(1e-9, left.matches(), right.matches())
             return max(matches, *((left, right)[side].rows for side in cls.keeps), 0.0)
 
@@ -342,8 +342,8 @@ class CostModel:
         whole = Size(unknown, self.statistics.ticks)
         for node in self.space.nodes:
             holds = node.shape.cls.holds
-            kept = node.shape.cls.passes is Passes.SOME and found[node.inputs[0]] is not None
-            smaller = holds.condenses or holds is Holds.WINDOW or node.shape.single or kept
+            kept = node.shape.cls.passes is PassedItems.SOME and found[node.inputs[0]] is not None
+            smaller = holds.condenses or holds is PastExtent.WINDOW or node.shape.single or kept
             if found[node.cls] is None and smaller:
                 found[node.cls] = self._size(node, [found[c] or whole for c in node.inputs])
         self._spread(self.space.nodes, found)
@@ -463,7 +463,7 @@ class CostModel:
 
     def _size(self, node: ENode, into: list[Size]) -> Size:
         one = node.shape.single and not node.shape.zero
-        if isinstance(node.shape.cls, Given) and not one:
+        if isinstance(node.shape.cls, ExternalItems) and not one:
             return self._given(node)
         ticks = max((i.ticks for i in into), default=self.statistics.ticks)
         known = [i.keys for i in into if i.keys is not None]
@@ -498,11 +498,11 @@ def _touched(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
     `changes`: these are changes.
     """
     match cls:
-        case Given():
+        case ExternalItems():
             return RowsTouched()
-        case Growth() if changes:
+        case TickDifference() if changes:
             return RowsTouched(into[0])
-        case Before() if changes:
+        case PreviousTick() if changes:
             # all of the log is read and summed up, and nothing written
             return RowsTouched(2 * out)
         case Output():
@@ -518,20 +518,20 @@ def _touched(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
         case History() | Window():
             # it stores the batch and reads the rest
             return RowsTouched(out, stores=into[0])
-        case Before():
+        case PreviousTick():
             # all of it is written in each tick, and that of the tick before read
             return RowsTouched(2 * into[0], stores=into[0])
-        case Running(OrderedByKey()):
+        case RunningResult(OrderedByKey()):
             # the keys of the new items are found in the state, and some items written
             changed = min(SKEW * sum(into), out)
             return RowsTouched(sum(into) + changed + (0.0 if changes else out), stores=changed)
-        case Running(ByKey(keyed=True)):
+        case RunningResult(ByKey(keyed=True)):
             # the keys of the new items are found in the state, and written again
             changed = min(groups(sum(into)), out)
             return RowsTouched(sum(into) + changed + (0.0 if changes else out), stores=changed)
-        case Growth():
+        case TickDifference():
             return RowsTouched(3 * into[0])
-        case Product(Meets.ALL | Meets.KEY):
+        case Product(PairedItems.ALL | PairedItems.KEY):
             return RowsTouched(sum(into), MADE * out)
         case Ordering(sorts):
             return RowsTouched(into[0] * max(1.0, math.log2(into[0] + 1)) if sorts else 0.0)
@@ -539,7 +539,7 @@ def _touched(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
             if new:
                 return RowsTouched(sum(into) / 3, LOOP * out)
             return RowsTouched(LOOP * sum(into))
-        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
+        case StreamEnd() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return RowsTouched(sum(into))
         case _:
             assert_never(cls)

@@ -12,7 +12,7 @@ from typing import Any
 
 from hydro_core.optimize.rule import (
     FACTS,
-    Equal,
+    EqualClasses,
     Fact,
     Pat,
     Pattern,
@@ -315,9 +315,9 @@ class EGraph:
                 parts = [self._of[shape], *([_variable(payload.name)] if payload else [])]
                 return f"({' '.join((*parts, *map(self._pattern, inputs)))})"
 
-    def _condition(self, condition: Equal | Fact) -> str:
+    def _condition(self, condition: EqualClasses | Fact) -> str:
         match condition:
-            case Equal(left, right):
+            case EqualClasses(left, right):
                 return f"(= {self._pattern(left)} {self._pattern(right)})"
             case Fact(name, args):
                 return f"({_relation(name)} {' '.join(_variable(a.name) for a in args)})"

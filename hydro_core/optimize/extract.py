@@ -10,20 +10,20 @@ from typing import assert_never
 from hydro_core.catalog.classes import (
     AsOf,
     ByKey,
-    Compares,
-    Distinct,
-    Ends,
-    Given,
-    Growth,
+    DistinctItems,
+    ExternalItems,
+    KeyMatch,
     Linear,
-    Matching,
-    Meets,
+    MatchCondition,
     OrderedByKey,
     OverTime,
+    PairedItems,
     PerPosition,
     Product,
     Projection,
-    Running,
+    RunningResult,
+    StreamEnd,
+    TickDifference,
 )
 from hydro_core.catalog.forms import Form, looks_up, needed
 from hydro_core.catalog.group import (
@@ -80,7 +80,7 @@ _RANK = (Form.LOOKED_UP, Form.VALUES, Form.CHANGES, Form.GROWTH)
 """What a later form gives serves who wants an earlier one."""
 
 
-class _Building:
+class _GrowingSpace:
     """The space with the forms that are wanted so far; `todo` are those that nothing gives yet."""
 
     def __init__(self, space: Space) -> None:
@@ -128,10 +128,10 @@ def values_only(space: Space) -> Forms:
 
 def with_forms(space: Space, payloads: Sequence[Payload] = ()) -> Forms:
     """The space with all forms that somebody may want; `payloads`: the arguments of operators."""
-    extremes = Extremes(space, payloads)
-    work = _Building(space)
+    extremes = ExtremeReads(space, payloads)
+    work = _GrowingSpace(space)
     for cls, options in enumerate(space.of):
-        stored = [i for i in options if isinstance(space.nodes[i].shape.cls, Running)]
+        stored = [i for i in options if isinstance(space.nodes[i].shape.cls, RunningResult)]
         work.of[cls] += [i for i in options if i not in stored]
         if stored:
             work.add(ENode(INTEGRATE, None, (work.cls(cls, Form.CHANGES),), cls), -1)
@@ -148,7 +148,7 @@ def with_forms(space: Space, payloads: Sequence[Payload] = ()) -> Forms:
     return _alive(work)
 
 
-def _of_extremes(work: _Building, extremes: Extremes, i: int) -> None:
+def _of_extremes(work: _GrowingSpace, extremes: ExtremeReads, i: int) -> None:
     """The way to have values for which few rows of an input are looked at."""
     node = work.space.nodes[i]
     side = extremes.looked_up(node)
@@ -161,11 +161,13 @@ def _of_extremes(work: _Building, extremes: Extremes, i: int) -> None:
         work.add(ENode(shape, node.payload, told, node.cls), i)
 
 
-def _give(work: _Building, stream: ClassId, form: Form) -> None:
+def _give(work: _GrowingSpace, stream: ClassId, form: Form) -> None:
     """The ways to have a stream in a form."""
     if form is Form.LOOKED_UP:
         work.add(ENode(INTEGRATE, None, (stream,), work.cls(stream, form)), -1)
-        if any(isinstance(work.space.nodes[i].shape.cls, Running) for i in work.space.of[stream]):
+        if any(
+            isinstance(work.space.nodes[i].shape.cls, RunningResult) for i in work.space.of[stream]
+        ):
             stored = work.cls(stream, Form.CHANGES)
             work.add(ENode(INTEGRATE, None, (stored,), work.cls(stream, form)), -1)
     for i in work.space.of[stream]:
@@ -215,26 +217,26 @@ def _is_of_events(node: ENode, events: set[ClassId]) -> bool:
     """Whether the items that the node gives can be those of one tick alone."""
     cls, inputs = node.shape.cls, [c in events for c in node.inputs]
     match cls:
-        case Given() | Growth():
+        case ExternalItems() | TickDifference():
             return True
-        case Linear() | Distinct() | ByKey() | OrderedByKey():
+        case Linear() | DistinctItems() | ByKey() | OrderedByKey():
             return all(inputs)
         case Product(keeps=keeps):
             return any(inputs) and all(inputs[i] for i in keeps)
-        case Matching() | AsOf():
+        case KeyMatch() | AsOf():
             return inputs[0]
-        case FeedbackShape() | Ends() | Running() | PerPosition() | OverTime():
+        case FeedbackShape() | StreamEnd() | RunningResult() | PerPosition() | OverTime():
             return False
         case _:
             assert_never(cls)
 
 
-def _looked_up_by_events(work: _Building, node: ENode) -> int | None:
+def _looked_up_by_events(work: _GrowingSpace, node: ENode) -> int | None:
     """The input of a product, or a match, that the items of one tick look up in."""
     cls, sides = node.shape.cls, list[int]()
-    if isinstance(cls, Product) and cls.meets is Meets.KEY:
+    if isinstance(cls, Product) and cls.meets is PairedItems.KEY:
         sides = [i for i in (0, 1) if i not in cls.keeps]
-    if isinstance(cls, Matching):
+    if isinstance(cls, KeyMatch):
         sides = [1, 0] if cls.wanted else [1]
     if isinstance(cls, AsOf) and cls.keyed:
         sides = [1]
@@ -245,7 +247,7 @@ def _looked_up_by_events(work: _Building, node: ENode) -> int | None:
     return next(found, None)
 
 
-def _alive(work: _Building) -> Forms:
+def _alive(work: _GrowingSpace) -> Forms:
     """Without nodes that need a form which nothing gives."""
     of = [tuple(options) for options in work.of]
     changed = True
@@ -258,7 +260,7 @@ def _alive(work: _Building) -> Forms:
 
 def _reads_changes(node: ENode) -> bool:
     cls = node.shape.cls
-    return isinstance(cls, Running) and cls.changes
+    return isinstance(cls, RunningResult) and cls.changes
 
 
 # Who wants the least or the greatest of a stored result, among the plans to choose from.
@@ -273,7 +275,7 @@ NamesBelow = Mapping[str, str]
 
 
 @dataclass(slots=True)
-class Extremes:
+class ExtremeReads:
     """The nodes of a space that look at few rows of an input, all of which are there."""
 
     space: Space
@@ -291,7 +293,7 @@ class Extremes:
                 wanted = is_first or self._extremes(node)
                 return 0 if wanted and self._is_stored(node.inputs[0]) else None
             case WithExtremes.PAIRS:
-                sides = (0,) if isinstance(node.shape.cls, Matching) else (0, 1)
+                sides = (0,) if isinstance(node.shape.cls, KeyMatch) else (0, 1)
                 return next((i for i in sides if self._compares(node, i)), None)
             case WithExtremes.PASSES | WithExtremes.STORED | WithExtremes.OTHER:
                 return None
@@ -300,7 +302,7 @@ class Extremes:
         """The input of which a node looks up the rows of the keys of few others."""
         cls = node.shape.cls
         sides = [0, 1] if _what(node) is WithExtremes.PAIRS else []
-        if isinstance(cls, Matching) and cls.compares is Compares.KEYS:
+        if isinstance(cls, KeyMatch) and cls.compares is MatchCondition.KEYS:
             sides = [1, 0] if cls.wanted else [1]
         if not node.shape.is_bags:
             return None

@@ -9,24 +9,24 @@ from typing import Any, NamedTuple, assert_never
 
 from hydro_core.catalog.classes import (
     AsOf,
-    Before,
-    Ends,
-    Gives,
-    Growth,
     History,
-    Holds,
+    ItemEffect,
+    KeyMatch,
     Linear,
-    Matching,
-    Meets,
     Ordering,
     Output,
     OverTime,
+    PairedItems,
+    PastExtent,
     PerItem,
     PerKey,
     PerPosition,
-    Positional,
+    PositionalOrder,
+    PreviousTick,
     Product,
+    StreamEnd,
     Sum,
+    TickDifference,
     Window,
 )
 from hydro_core.catalog.forms import Form
@@ -288,14 +288,14 @@ def _made_anew(
 def _compares(node: ENode) -> bool:
     """Whether the node brings each item together with one that changes: who follows is not told."""
     cls = node.shape.cls
-    return isinstance(cls, Product) and cls.meets is Meets.SINGLE
+    return isinstance(cls, Product) and cls.meets is PairedItems.SINGLE
 
 
 def _could_be_stored(space: Space, cls: ClassId) -> bool:
     """Whether the rules found a way to store the stream, which is dearer than to compute it."""
-    stored = (Holds.HISTORY, Holds.STATE)
+    stored = (PastExtent.HISTORY, PastExtent.STATE)
     ways = (space.nodes[i].shape.cls for i in space.of[cls])
-    return any(way.holds in stored or way == PerItem(Gives.RESULT) for way in ways)
+    return any(way.holds in stored or way == PerItem(ItemEffect.RESULT) for way in ways)
 
 
 def _reads(node: ENode, held: set[ClassId]) -> bool:
@@ -304,19 +304,19 @@ def _reads(node: ENode, held: set[ClassId]) -> bool:
     match cls:
         case FeedbackShape(new=True):
             return False
-        case Product(Meets.SINGLE):
+        case Product(PairedItems.SINGLE):
             return large[0]
-        case Product(Meets.ALL):
+        case Product(PairedItems.ALL):
             # a few items that meet all of a history make so many rows
             return all(large)
         case Product(keeps=keeps) if len(keeps) < 2:
             # a small side is looked up in a large one; items that stay are looked up all
             return large[next(iter(keeps))] if keeps else any(large)
-        case Matching(wanted):
+        case KeyMatch(wanted):
             return all(large) if wanted else large[0]
         case AsOf(keyed=True):
             return large[0]
-        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
+        case StreamEnd() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return any(large)
         case FeedbackShape():
             return any(large)
@@ -327,7 +327,7 @@ def _reads(node: ENode, held: set[ClassId]) -> bool:
 def _holds_history(node: ENode, found: set[ClassId]) -> bool:
     """Whether the node gives all of history, from `persist` and `old` on."""
     own = node.shape.cls.holds
-    return own is Holds.HISTORY or (
+    return own is PastExtent.HISTORY or (
         not own.condenses and not _compares(node) and _reads(node, found)
     )
 
@@ -335,18 +335,18 @@ def _holds_history(node: ENode, found: set[ClassId]) -> bool:
 def _holds_window(node: ENode, found: set[ClassId]) -> bool:
     """Whether the node gives the last ticks, from `window` on."""
     cls = node.shape.cls
-    if cls.holds is Holds.WINDOW:
+    if cls.holds is PastExtent.WINDOW:
         return True
-    smaller = cls.holds.condenses or isinstance(cls, Before)
+    smaller = cls.holds.condenses or isinstance(cls, PreviousTick)
     return not smaller and any(c in found for c in node.inputs)
 
 
 def _holds_state(node: ENode, found: set[ClassId]) -> bool:
     """Whether the node gives a running result of many rows, as it is or item by item."""
     cls = node.shape.cls
-    if cls.holds is Holds.STATE:
+    if cls.holds is PastExtent.STATE:
         return not node.shape.single
-    passes = not cls.holds.condenses and not isinstance(cls, Growth)
+    passes = not cls.holds.condenses and not isinstance(cls, TickDifference)
     return passes and not _compares(node) and _reads(node, found)
 
 
@@ -356,10 +356,10 @@ def _goes_through(node: ENode, states: set[ClassId]) -> bool:
     Changes pass through what goes item by item, and are known where a result is updated.
     """
     cls = node.shape.cls
-    if cls.holds is Holds.STATE:
+    if cls.holds is PastExtent.STATE:
         return any(c in states for c in node.inputs)
     by_item = node.shape.linear == (True,)
-    return not by_item and not isinstance(cls, Growth) and _reads(node, states)
+    return not by_item and not isinstance(cls, TickDifference) and _reads(node, states)
 
 
 def _is_quiet(cls: ShapeClass) -> bool:
@@ -369,9 +369,9 @@ def _is_quiet(cls: ShapeClass) -> bool:
             return not widens
         case Ordering(sorts):
             return not sorts
-        case Ends() | History() | Window() | Before():
+        case StreamEnd() | History() | Window() | PreviousTick():
             return True
-        case Linear() | Product() | PerKey() | Positional() | OverTime() | FeedbackShape():
+        case Linear() | Product() | PerKey() | PositionalOrder() | OverTime() | FeedbackShape():
             return False
         case _:
             assert_never(cls)

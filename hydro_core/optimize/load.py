@@ -38,7 +38,7 @@ _PLAIN = "@[]"
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedProblem:
     """A problem, and what leads back from it to the program."""
 
     problem: Problem
@@ -102,7 +102,7 @@ class _Builder:
         return bag if bag in self.defined else self.add(bag, BAG, None, (name,))
 
 
-def load(typed: Typed) -> Loaded:
+def load(typed: Typed) -> LoadedProblem:
     """The problem of a program; its roots are the sinks, in the order of the text."""
     typed = with_typed_functions(without_conditions(typed))
     builder = _Builder(typed, tuple(loops_of(typed.graph)))
@@ -122,7 +122,9 @@ def load(typed: Typed) -> Loaded:
         name for name, (loop, end) in builder.looped.items() if resumes(graph, loop, end)
     )
     solid = never_null(graph)
-    return Loaded(problem, typed, builder.looped, builder.origins, steps, builder.defined, solid)
+    return LoadedProblem(
+        problem, typed, builder.looped, builder.origins, steps, builder.defined, solid
+    )
 
 
 def _reads(builder: _Builder, endpoint: Endpoint) -> tuple[Endpoint, ...]:

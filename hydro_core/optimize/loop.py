@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.catalog.classes import Distinct, Sum
+from hydro_core.catalog.classes import DistinctItems, Sum
 from hydro_core.catalog.combine import DIFFERENCE, UNION
 from hydro_core.catalog.spec import Args, OrderRule, State
 from hydro_core.catalog.state import DELTA, OLD, PERSIST, PREV
@@ -32,7 +32,7 @@ from hydro_core.ir.graph import (
     predecessors,
     same_tick,
 )
-from hydro_core.optimize.rule import Equal, Fact, FeedbackShape, Pat, Rule, Shape, Sort, Var
+from hydro_core.optimize.rule import EqualClasses, Fact, FeedbackShape, Pat, Rule, Shape, Sort, Var
 
 CYCLE = "loop:"
 """Before the name of a stream: the shape of the cycle that gives it."""
@@ -77,7 +77,7 @@ def loops_of(graph: Graph) -> Iterator[Loop]:
 
 
 @dataclass(slots=True)
-class _Walk:
+class _LoopWalk:
     typed: Typed
     inside: frozenset[NodeId]
     places: dict[NodeId, int] = field(default_factory=dict)
@@ -90,7 +90,7 @@ def loop_form(typed: Typed, loop: Loop, end: Endpoint) -> tuple[Any, tuple[int, 
     Also the order in which they read what comes from outside: positions in `loop.reads`. The
     functions of `typed` are in normal form.
     """
-    walk = _Walk(typed, frozenset(loop.nodes))
+    walk = _LoopWalk(typed, frozenset(loop.nodes))
     todo = [end.node]
     equations = []
     while todo:
@@ -108,7 +108,7 @@ def loop_form(typed: Typed, loop: Loop, end: Endpoint) -> tuple[Any, tuple[int, 
     return (end.port, tuple(equations)), order
 
 
-def _inputs(walk: _Walk, name: NodeId) -> tuple[Endpoint, ...]:
+def _inputs(walk: _LoopWalk, name: NodeId) -> tuple[Endpoint, ...]:
     """What a node reads; the parts of a sum in an order that does not depend on the text's."""
     graph = walk.typed.graph
     node = graph[name]
@@ -122,7 +122,7 @@ def _inputs(walk: _Walk, name: NodeId) -> tuple[Endpoint, ...]:
     return tuple(sorted(node.inputs, key=place))
 
 
-def _read(walk: _Walk, endpoint: Endpoint) -> tuple[str, int, str]:
+def _read(walk: _LoopWalk, endpoint: Endpoint) -> tuple[str, int, str]:
     if endpoint.node in walk.inside:
         return "within", walk.places[endpoint.node], endpoint.port
     return "from outside", walk.reads.setdefault(endpoint, len(walk.reads)), ""
@@ -131,7 +131,7 @@ def _read(walk: _Walk, endpoint: Endpoint) -> tuple[str, int, str]:
 def resumes(graph: Graph, loop: Loop, end: Endpoint) -> bool:
     """Whether the stream is the set of items that the loop finds, and every turn is additive."""
     inside = set(loop.nodes)
-    if not isinstance(graph[end.node].cls, Distinct) or end.port:
+    if not isinstance(graph[end.node].cls, DistinctItems) or end.port:
         return False
     rest = [n for n in loop.nodes if n != end.node]
     edges = {
@@ -147,7 +147,7 @@ def _adds_up(node: Node, inside: set[NodeId]) -> bool:
     spec = node.spec
     if spec.state is not State.NONE or spec.outputs != "one" or not spec.time_invariant:
         return False
-    if isinstance(node.cls, Distinct):
+    if isinstance(node.cls, DistinctItems):
         return True
     # every input counts as changing, also those from outside
     return spec.zero and bool(node.inputs) and all(p.linear for p, _ in node.reads())
@@ -184,7 +184,7 @@ def step_rule(loop_shape: Shape) -> Rule:
         rhs=Pat(PERSIST.name, None, (step,)),
         because=BECAUSE,
         when=(
-            Equal(Var("x"), Pat(loop_shape.name, None, inputs)),
+            EqualClasses(Var("x"), Pat(loop_shape.name, None, inputs)),
             *(Fact("growing", (v,)) for v in inputs),
         ),
     )
@@ -202,7 +202,7 @@ class LoopDelta:
 
 
 @dataclass(slots=True)
-class Unrolled:
+class UnrolledLoop:
     """The nodes that compute the new items of a loop."""
 
     graph: Graph
@@ -239,7 +239,7 @@ class Unrolled:
         node = self.graph[end.node]
         inputs = tuple(self._parts(e, result) for e in node.inputs)
         inside = any(i.inside for i in inputs)
-        if isinstance(node.cls, Distinct):
+        if isinstance(node.cls, DistinctItems):
             # how often an item is found does not matter: the result is distinct
             return inputs[0]
         if isinstance(node.cls, Sum):

@@ -29,7 +29,7 @@ from hydro_core.optimize.growth import (
     notes_of,
     statement_costs,
 )
-from hydro_core.optimize.load import Loaded, load
+from hydro_core.optimize.load import LoadedProblem, load
 from hydro_core.optimize.loop import step_rule, step_shape
 from hydro_core.optimize.orders import with_orders
 from hydro_core.optimize.proof import MAX_REPLAYED, Derivation, Replay
@@ -46,7 +46,7 @@ NO_SATURATION = Saturation(0, 0, True)
 
 
 @dataclass(frozen=True, slots=True)
-class Optimized:
+class OptimizedProgram:
     """A plan: its program, the costs, and what could not be made incremental."""
 
     typed: Typed
@@ -80,7 +80,7 @@ def optimize(
     *,
     explain: bool = False,
     served_by: Statistics | None = None,
-) -> Optimized:
+) -> OptimizedProgram:
     """The cheapest plan of a program that the rules lead to. It takes the same inputs and gives the
     same outputs.
 
@@ -94,7 +94,7 @@ def optimize(
     """
     loaded = load(typed)
     if not loaded.problem.roots:
-        return Optimized(typed, 0.0, 0.0)
+        return OptimizedProgram(typed, 0.0, 0.0)
     known = (stats or Statistics(), served_by)
     search = _Search(*prepare(loaded))
     while True:
@@ -108,7 +108,7 @@ def optimize(
     rebuilt, streams = rebuild(loaded, search.problem.payloads, space, plan)
     best = _narrowed(typed, infer(without_typed_functions(rebuilt), typed.schemas))
     verify(best.graph)
-    return Optimized(
+    return OptimizedProgram(
         best,
         before,
         plan.cost,
@@ -159,7 +159,7 @@ def _limits(saturation: Saturation, plan: Plan, replay: Replay | None) -> Iterat
         )
 
 
-def prepare(loaded: Loaded) -> tuple[Problem, tuple[Rule, ...]]:
+def prepare(loaded: LoadedProblem) -> tuple[Problem, tuple[Rule, ...]]:
     """The problem with all that rules may bring in, and the rules."""
     problem = with_orders(with_facts(loaded), loaded.typed, introduced())
     loops = [s for name in sorted(loaded.steps) if (s := problem.shapes[name]).is_bags]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.catalog.classes import Meets, Product
+from hydro_core.catalog.classes import PairedItems, Product
 from hydro_core.catalog.combine import JOIN
 from hydro_core.catalog.itemwise import SELECT
 from hydro_core.catalog.spec import Args
@@ -133,7 +133,7 @@ def _ways(tree: Tree, part: LeafSet) -> Iterator[SideLeaves]:
 
 def _is_plain(typed: Typed, node: Node) -> bool:
     """Whether it joins rows of no order by columns, and keeps what has a match."""
-    if node.cls != Product(Meets.KEY) or node.args["suffix"] is not None:
+    if node.cls != Product(PairedItems.KEY) or node.args["suffix"] is not None:
         return False
     streams = [typed.types[e] for e in (*node.inputs, Endpoint(node.id))]
     return node.args["on"] is not None and all(

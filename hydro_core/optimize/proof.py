@@ -16,7 +16,7 @@ from typing import Any
 from hydro_core.ir.graph import inputs_first, reachable
 from hydro_core.optimize.egraph import ClassId, EGraph, Problem, Saturation, Space
 from hydro_core.optimize.extract import Plan
-from hydro_core.optimize.rule import Equal, Fact, Pattern, Rule, Var
+from hydro_core.optimize.rule import EqualClasses, Fact, Pattern, Rule, Var
 
 MAX_REPLAYS = 64
 """Combinations of representatives that one rule application is replayed with."""
@@ -353,7 +353,7 @@ class Replay:
     def _apply(self, rule: Rule, bound: RuleBindings) -> bool:
         premises = []
         for condition in rule.when:
-            if isinstance(condition, Equal):
+            if isinstance(condition, EqualClasses):
                 pair = self._term(condition.left, bound), self._term(condition.right, bound)
                 if not self.closure.same(*pair):
                     return False

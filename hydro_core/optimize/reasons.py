@@ -16,20 +16,20 @@ from hydro_core.catalog.aggregates import (
 from hydro_core.catalog.classes import (
     AsOf,
     ByKey,
-    Compares,
-    Distinct,
-    Ends,
-    Growth,
+    DistinctItems,
+    KeyMatch,
     Linear,
-    Matching,
+    MatchCondition,
     OrderedByKey,
     Ordering,
     OverTime,
     PerKey,
     PerPosition,
     Product,
-    Running,
+    RunningResult,
+    StreamEnd,
     Summary,
+    TickDifference,
 )
 from hydro_core.catalog.spec import Args
 from hydro_core.optimize.rule import FeedbackShape, Shape
@@ -53,9 +53,9 @@ def could_go_on(shape: Shape, args: Args) -> bool:
             return all(resumes(a.function) for _, a in args.get("aggregates", ()))
         case ByKey(Summary.FOLD | Summary.REDUCTION):
             return args.get("f") is not None and bool(args["f"].algebra.commutative)
-        case ByKey() | Distinct() | Matching(wanted=False) | Growth(signed=False):
+        case ByKey() | DistinctItems() | KeyMatch(wanted=False) | TickDifference(signed=False):
             return True
-        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
+        case StreamEnd() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return any(shape.linear)
         case FeedbackShape():
             return any(shape.linear)
@@ -96,7 +96,7 @@ def of_single(single: str) -> Advice:
 def of_window(shape: Shape, args: Args) -> Advice:
     """The node goes through all rows of a window."""
     cure = "a shorter window is cheaper; what counts and adds exact numbers moves with the window"
-    if not shape.makes_aggregates or isinstance(shape.cls, Running):
+    if not shape.makes_aggregates or isinstance(shape.cls, RunningResult):
         called = _called(shape)
         why = f"`{called}` has no inverse: it cannot be told what it was without what leaves"
         return Advice(why, cure)
@@ -114,9 +114,9 @@ def of_window(shape: Shape, args: Args) -> Advice:
 def of_history(shape: Shape, args: Args) -> Advice:  # noqa: C901, PLR0911 - a closed set of cases
     """The node goes through all of a history."""
     match shape.cls:
-        case Matching(wanted=False, compares=compares):
+        case KeyMatch(wanted=False, compares=compares):
             why = "rows leave when their first match comes, so the result does not only grow"
-            if compares is Compares.KEYS:
+            if compares is MatchCondition.KEYS:
                 return Advice(why, BOTH_WAYS)
             cure = "`-> delta()` after it gives what comes, if the negative side only grows"
             return Advice(why, cure)
@@ -127,7 +127,7 @@ def of_history(shape: Shape, args: Args) -> Advice:  # noqa: C901, PLR0911 - a c
             return _of_fold(args)
         case ByKey(Summary.AGGREGATES):
             return _of_aggregate(args)
-        case Growth(signed=False):
+        case TickDifference(signed=False):
             return Advice(
                 "its input may lose items, so what is new cannot be told from the batch alone",
                 "`-> changes()` also tells what goes, where the rules know it",
@@ -148,7 +148,7 @@ def of_history(shape: Shape, args: Args) -> Advice:  # noqa: C901, PLR0911 - a c
                 f"a new row moves others in `{_called(shape)}`, and their key is no column",
                 "name the columns of a key, `by=…`, which `with_columns` may make before",
             )
-        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
+        case StreamEnd() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return _of_other(shape)
         case _:
             assert_never(shape.cls)

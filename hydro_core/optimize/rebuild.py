@@ -16,14 +16,14 @@ from hydro_core.catalog.spec import Args, OpSpec, OrderRule
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId, behind, inputs_first, reachable
 from hydro_core.optimize.egraph import ClassId, ENode, Space
 from hydro_core.optimize.extract import Plan
-from hydro_core.optimize.load import Loaded
-from hydro_core.optimize.loop import Loop, Unrolled, cycle_of
+from hydro_core.optimize.load import LoadedProblem
+from hydro_core.optimize.loop import Loop, UnrolledLoop, cycle_of
 from hydro_core.optimize.rule import BAG, FeedbackShape, Payload
 
 
 @dataclass(slots=True)
 class _Rebuild:
-    loaded: Loaded
+    loaded: LoadedProblem
     payloads: tuple[Payload, ...]
     space: Space
     plan: Plan
@@ -52,7 +52,7 @@ class _Rebuild:
 
 
 def rebuild(
-    loaded: Loaded, payloads: tuple[Payload, ...], space: Space, plan: Plan
+    loaded: LoadedProblem, payloads: tuple[Payload, ...], space: Space, plan: Plan
 ) -> tuple[Graph, Mapping[NodeId, NodeId]]:
     """The graph of a plan, and the nodes in it that compute a stream of the program: its name
     there. All sources stay, so that the program takes the same inputs.
@@ -212,7 +212,7 @@ def _emit_step(work: _Rebuild, enode: ENode) -> None:
     }
     taken = {*work.nodes, *(e.node for e in work.endpoints.values()), *work.reserved}
     taken.discard(_step_name(work, enode))
-    unrolled = Unrolled(work.typed.graph, end, taken, given, ends[-1])
+    unrolled = UnrolledLoop(work.typed.graph, end, taken, given, ends[-1])
     unrolled.build()
     work.nodes |= unrolled.nodes
 

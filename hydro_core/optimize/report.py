@@ -12,7 +12,7 @@ from hydro_core.ir.sexpr import Atom, SExpr, flatten, function_names, show_tree,
 from hydro_core.ir.term import Term, to_terms
 from hydro_core.optimize.cost import InputStatistics, Statistics
 from hydro_core.optimize.growth import LONGER, StatementCost, StreamCost
-from hydro_core.optimize.optimizer import Optimized
+from hydro_core.optimize.optimizer import OptimizedProgram
 
 MAX_INPUTS = 5
 """Inputs whose assumed sizes are printed one by one."""
@@ -36,7 +36,7 @@ def _outputs(
     return found
 
 
-def as_text(optimized: Optimized) -> str:
+def as_text(optimized: OptimizedProgram) -> str:
     """What is printed for people."""
     before, after = optimized.cost_before, optimized.cost_after
     parts = [
@@ -50,7 +50,7 @@ def as_text(optimized: Optimized) -> str:
     return "\n\n".join((*parts, *filter(None, map("\n".join, said))))
 
 
-def statements(optimized: Optimized) -> str:
+def statements(optimized: OptimizedProgram) -> str:
     """A table of what each statement reads, makes and stores in a tick, now and later."""
     rows = [
         (_called(of), *map(_rows, (*of.now, *of.longer)))
@@ -89,12 +89,12 @@ def _assumed(given: Statistics, name: str | None) -> str:
     return f"{_rows(sizes['rows'])} rows in a tick and {_rows(sizes['history'])} in history"
 
 
-def explanation(optimized: Optimized) -> str:
+def explanation(optimized: OptimizedProgram) -> str:
     """The rules that lead to the plan of every output."""
     return "\n\n".join(derivation.render() for derivation in optimized.derivations)
 
 
-def as_json(optimized: Optimized) -> Mapping[str, Any]:
+def as_json(optimized: OptimizedProgram) -> Mapping[str, Any]:
     """What `--format json` prints."""
     graph = optimized.graph
     terms = to_terms(graph)

@@ -11,14 +11,14 @@ from hydro_core.catalog import combine
 from hydro_core.catalog.aggregates import AGGREGATES
 from hydro_core.catalog.classes import (
     ClassFacts,
-    Gives,
-    Holds,
+    ItemEffect,
     OpClass,
     OrderedByKey,
     Ordering,
-    Passes,
+    PassedItems,
+    PastExtent,
     PerItem,
-    Running,
+    RunningResult,
     Sum,
     is_itemwise,
 )
@@ -56,8 +56,8 @@ class FeedbackShape(ClassFacts):
 
     new: bool = False
     """Only what the ticks before did not have."""
-    passes: ClassVar[Passes] = Passes.NONE
-    holds: ClassVar[Holds] = Holds.INPUTS
+    passes: ClassVar[PassedItems] = PassedItems.NONE
+    holds: ClassVar[PastExtent] = PastExtent.INPUTS
 
 
 ShapeClass = OpClass | FeedbackShape
@@ -111,7 +111,9 @@ BAG = Shape(
     "bag", (Sort.SEQUENCE,), Ordering(sorts=False), linear=(True,), strict=(False,), monotone=True
 )
 """Forgets the order of a sequence."""
-INTEGRATE = Shape("integrate", (Sort.BAG,), PerItem(Gives.SAME), linear=(True,), strict=(False,))
+INTEGRATE = Shape(
+    "integrate", (Sort.BAG,), PerItem(ItemEffect.SAME), linear=(True,), strict=(False,)
+)
 """The same stream, its values by who gives the changes: no operator."""
 CHAIN = combine.CHAIN.name
 UNION = combine.UNION.name
@@ -225,7 +227,7 @@ def _variant(node: Node, spec: OpSpec) -> str:
 
 def _orders_all(cls: OpClass) -> bool:
     """Whether it goes by the order of all rows, or of what is no key of columns."""
-    of = cls.of if isinstance(cls, Running) else cls
+    of = cls.of if isinstance(cls, RunningResult) else cls
     return isinstance(of, OrderedByKey) and not of.keyed
 
 
@@ -319,7 +321,7 @@ Pattern = Var | Pat
 
 
 @dataclass(frozen=True, slots=True)
-class Equal:
+class EqualClasses:
     """A condition: both patterns stand for one class."""
 
     left: Pattern
@@ -348,7 +350,7 @@ class Rule:
     lhs: Pattern
     rhs: Pattern | Fact
     because: str
-    when: tuple[Equal | Fact, ...] = ()
+    when: tuple[EqualClasses | Fact, ...] = ()
     subsume: bool = False
     """The left side need not be looked at again."""
 
@@ -364,7 +366,7 @@ class Rule:
     def _needed(self) -> Iterator[Pattern]:
         """What must be there for the rule to fire."""
         for condition in self.when:
-            if isinstance(condition, Equal):
+            if isinstance(condition, EqualClasses):
                 yield from (condition.left, condition.right)
         yield self.lhs
 
@@ -429,12 +431,12 @@ def rule(
     return (forth, Rule(f"{name}-back", right, left, because, conditions))
 
 
-def _condition(text: str, shapes: Mapping[str, Shape]) -> Equal | Fact:
+def _condition(text: str, shapes: Mapping[str, Shape]) -> EqualClasses | Fact:
     if "=" in text:
         left, right = (_pattern(read(side.strip()), shapes) for side in text.split("="))
         if isinstance(left, Fact) or isinstance(right, Fact):
             raise ValueError(f"{text} is not an equation between streams")
-        return Equal(left, right)
+        return EqualClasses(left, right)
     found = _pattern(read(text), shapes)
     if not isinstance(found, Fact):
         raise TypeError(f"{text} is not a fact")

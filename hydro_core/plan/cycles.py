@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.catalog.classes import Compares, Distinct, History, Matching, OpClass, passes_on
+from hydro_core.catalog.classes import (
+    DistinctItems,
+    History,
+    KeyMatch,
+    MatchCondition,
+    OpClass,
+    passes_on,
+)
 from hydro_core.catalog.spec import Barrier, OrderRule, State
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId, components, first_inputs, same_tick
 from hydro_core.plan.tick_plan import Component, Execution, Key, Kind, TickPlan, keeps_key
@@ -177,8 +184,12 @@ def seen_in(x: Node, typed: Typed) -> Endpoint:
     """
     stream, cls = x.inputs[0], x.cls
     source = typed.graph[stream.node]
-    by_item = isinstance(cls, Matching) and cls.compares is Compares.ITEMS
-    if by_item and isinstance(source.cls, Distinct) and typed.of(x.id).order is not Order.TOTAL:
+    by_item = isinstance(cls, KeyMatch) and cls.compares is MatchCondition.ITEMS
+    if (
+        by_item
+        and isinstance(source.cls, DistinctItems)
+        and typed.of(x.id).order is not Order.TOTAL
+    ):
         return source.inputs[0]
     return stream
 
@@ -193,7 +204,11 @@ def _back(graph: Graph, stream: Endpoint, end: NodeId) -> Iterator[NodeId]:
 
 def _is_without_match(cls: OpClass) -> bool:
     """Whether items stay while an item or key of their own type is not on the other side."""
-    return isinstance(cls, Matching) and not cls.wanted and cls.compares is not Compares.BARE_KEYS
+    return (
+        isinstance(cls, KeyMatch)
+        and not cls.wanted
+        and cls.compares is not MatchCondition.BARE_KEYS
+    )
 
 
 def _origin(graph: Graph, stream: Endpoint, key: Key | None) -> Endpoint:
@@ -203,7 +218,7 @@ def _origin(graph: Graph, stream: Endpoint, key: Key | None) -> Endpoint:
     """
     for passed in first_inputs(graph, stream):
         node, stream = graph[passed.node], passed
-        as_sets = passes_on(node.cls) or isinstance(node.cls, Distinct)
+        as_sets = passes_on(node.cls) or isinstance(node.cls, DistinctItems)
         if not (as_sets or (key and keeps_key(node, key))):
             break
     return stream

@@ -9,21 +9,21 @@ from typing import assert_never
 from hydro_core.catalog.classes import (
     AsOf,
     ByKey,
-    Distinct,
-    Ends,
-    Growth,
+    DistinctItems,
     History,
-    Holds,
+    KeyMatch,
     Linear,
-    Matching,
-    Meets,
     OpClass,
     OrderedByKey,
     Output,
     OverTime,
+    PairedItems,
+    PastExtent,
     PerPosition,
     Product,
-    Running,
+    RunningResult,
+    StreamEnd,
+    TickDifference,
 )
 from hydro_core.catalog.combine import TIMES
 from hydro_core.catalog.forms import Form
@@ -107,7 +107,7 @@ def _meets(cls: OpClass) -> bool:
     """
     if isinstance(cls, Product):
         return not cls.keeps
-    return isinstance(cls, Matching)
+    return isinstance(cls, KeyMatch)
 
 
 class _WayFromSlots:
@@ -148,7 +148,7 @@ class _WayFromSlots:
         return found
 
     def _slot(self, node: Node) -> StateSlot | None:
-        if node.cls.holds is not Holds.HISTORY or node.id not in self._plan.reads:
+        if node.cls.holds is not PastExtent.HISTORY or node.id not in self._plan.reads:
             return None
         slot = self._plan.slot(self._plan.reads[node.id])
         plain = slot.form is Form.GROWTH and slot.keep is None and slot.bound is None
@@ -245,7 +245,7 @@ NEW_ROWS = _Rows(new=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Needed:
+class RowDemand:
     """The stored rows of a slot that a range can meet."""
 
     found: Lookups
@@ -258,7 +258,7 @@ class Needed:
 
 def lookups(
     plan: TickPlan, added: Collection[str], in_rounds: Collection[InputPlace] = ()
-) -> Mapping[str, Needed]:
+) -> Mapping[str, RowDemand]:
     """Which rows of slots are needed, by the slots' ids; of others all are.
 
     Args:
@@ -268,7 +268,7 @@ def lookups(
     """
     analysis = _Analysis(plan, added, in_rounds)
     found = ((slot, analysis.of_slot(slot)) for slot in plan.slots)
-    return {slot.id: Needed(rows.found, rows.new) for slot, rows in found if rows is not None}
+    return {slot.id: RowDemand(rows.found, rows.new) for slot, rows in found if rows is not None}
 
 
 class _Analysis:
@@ -304,7 +304,7 @@ class _Analysis:
             wanted = self._wanted[node.id]
             return wanted if wanted is None or node.cls.before else _Rows(wanted.found)
         key = group_key(node)
-        if not isinstance(node.cls, Running) or key is None or slot.form is not Form.CHANGES:
+        if not isinstance(node.cls, RunningResult) or key is None or slot.form is not Form.CHANGES:
             return None
         if not node.cls.changes and self._kinds[node.inputs[-1].node] is not Kind.E:
             return None  # all that is there is given in each tick, not what comes and goes alone
@@ -366,19 +366,19 @@ class _Analysis:
                 name = node.args["name"]
                 all_told = all(self._origins.adds(sink.id) for sink in self._graph.sinks[name])
                 found = NEW_ROWS if all_told and name in self._added else None
-            case Growth() | Running(changes=True):
+            case TickDifference() | RunningResult(changes=True):
                 found = new
             case ByKey() | OrderedByKey():
                 found = self._of_keys(node)
-            case Distinct():
+            case DistinctItems():
                 found = self._of_items(node)
             case Linear():
                 found = self._handed_on(node, i)
             case Product():
                 found = self._paired(node, i, cls)
-            case Matching() | AsOf():
-                found = self._matched(node, i, wanted=isinstance(cls, Matching) and cls.wanted)
-            case Ends() | Running() | PerPosition() | OverTime():
+            case KeyMatch() | AsOf():
+                found = self._matched(node, i, wanted=isinstance(cls, KeyMatch) and cls.wanted)
+            case StreamEnd() | RunningResult() | PerPosition() | OverTime():
                 found = None
             case _:
                 assert_never(cls)
@@ -386,7 +386,7 @@ class _Analysis:
 
     def _paired(self, node: Node, i: int, cls: Product) -> Wanted:
         """What a product looks at of an input."""
-        if cls.meets is Meets.SINGLE:
+        if cls.meets is PairedItems.SINGLE:
             return None
         other = self._kinds[node.inputs[1 - i].node]
         met = self._met(*sides(node, i))

@@ -9,25 +9,25 @@ from typing import assert_never
 from hydro_core.catalog.classes import (
     AsOf,
     ByKey,
-    Distinct,
-    Empty,
-    Ends,
-    Gives,
-    Growth,
+    DistinctItems,
+    EmptyStream,
     History,
+    ItemEffect,
+    KeyMatch,
     Linear,
-    Matching,
-    Meets,
     OrderedByKey,
     OverTime,
-    Passes,
+    PairedItems,
+    PassedItems,
     PerItem,
     PerKey,
     PerPosition,
     Product,
     Projection,
-    Running,
+    RunningResult,
+    StreamEnd,
     Sum,
+    TickDifference,
     Window,
 )
 from hydro_core.catalog.forms import Form
@@ -220,35 +220,35 @@ class NewRowOrigins:
         events, told = [k is Kind.E for k in kinds], all(self.adds(e.node) for e in node.inputs)
         cls, every, found = node.cls, range(len(kinds)), None
         match cls:
-            case Empty() | Linear():
+            case EmptyStream() | Linear():
                 found = every if told else None
             case History(before):
                 found = every if events[0] and not before else None
-            case Product() | Matching() | AsOf() | Distinct() if self.tells(node):
+            case Product() | KeyMatch() | AsOf() | DistinctItems() if self.tells(node):
                 found = every
-            case Product() | Matching() | AsOf():
+            case Product() | KeyMatch() | AsOf():
                 found = _of_events(cls, kinds)
-            case Growth(signed):
+            case TickDifference(signed):
                 found = every if told and not (signed and events[0]) else None
-            case Running(changes=changes):
+            case RunningResult(changes=changes):
                 if group_key(node) is not None and (told if changes else events[-1]):
                     found = every[-1:]
-            case Distinct() | ByKey() | OrderedByKey() | PerPosition():
+            case DistinctItems() | ByKey() | OrderedByKey() | PerPosition():
                 alone = self.tells_changes(node) or (node.spec.zero and all(events))
                 found = every if alone else None
-            case Ends() | OverTime():
+            case StreamEnd() | OverTime():
                 found = None
             case _:
                 assert_never(cls)
         return found
 
 
-def _of_events(cls: Product | Matching | AsOf, kinds: Sequence[Kind]) -> range | None:
+def _of_events(cls: Product | KeyMatch | AsOf, kinds: Sequence[Kind]) -> range | None:
     """The inputs with whose rows all pairs or matches come that are events."""
     both, keeps = range(2), frozenset({0})
     if isinstance(cls, Product):
         keeps = cls.keeps
-    if isinstance(cls, Matching) and cls.wanted:
+    if isinstance(cls, KeyMatch) and cls.wanted:
         keeps = frozenset()  # who stays for a match comes with it
     alone = (both[i : i + 1] for i in both if kinds[i] is Kind.E and set(keeps) <= {i})
     return next(alone, both if set(kinds) == {Kind.E} else None)
@@ -258,17 +258,17 @@ def _other_side(node: Node, i: int) -> int | None:
     """The input of which an item has fields that comes with another input, by a key."""
     cls = node.cls
     if isinstance(cls, Product):
-        return 1 - i if cls.meets is Meets.KEY else None
+        return 1 - i if cls.meets is PairedItems.KEY else None
     if isinstance(cls, AsOf):
         return 0 if cls.keyed and i == 1 else None
-    return 0 if isinstance(cls, Matching) and i == 1 else None
+    return 0 if isinstance(cls, KeyMatch) and i == 1 else None
 
 
 def _keeps_a_row(node: Node) -> bool:
     """Whether the node's result for a key is one of the rows that came for it, and is stored."""
     cls = node.cls
-    kept = isinstance(cls, Running) and cls.of.keyed and not cls.changes
-    return kept and cls.passes is Passes.EARLIER and result_key(node) is not None
+    kept = isinstance(cls, RunningResult) and cls.of.keyed and not cls.changes
+    return kept and cls.passes is PassedItems.EARLIER and result_key(node) is not None
 
 
 class Partners:
@@ -378,7 +378,7 @@ def _behind_filters(graph: Graph, node: Node) -> tuple[Node, tuple[Fn, ...]]:
     filters: list[Fn] = []
     for stream in first_inputs(graph, Endpoint(node.id)):
         node = graph[stream.node]
-        if not (isinstance(node.cls, PerItem) and node.cls.gives is Gives.SOME):
+        if not (isinstance(node.cls, PerItem) and node.cls.gives is ItemEffect.SOME):
             break
         filters[:0] = functions_of(node.args)
     return node, tuple(fn for fn in filters if fn.pure and not fn.unrepeatable)
@@ -389,13 +389,13 @@ def _inputs_of_all(node: Node) -> Collection[int]:
     match cls := node.cls:
         case PerItem() | Projection():
             return (0,)
-        case Matching():
+        case KeyMatch():
             return (0, 1) if cls.wanted else (0,)
         case AsOf():
             return (0,)
         case Product():
-            return [i for i in (0, 1) if cls.meets is Meets.KEY and 1 - i not in cls.keeps]
-        case Ends() | Sum() | PerKey() | PerPosition() | OverTime():
+            return [i for i in (0, 1) if cls.meets is PairedItems.KEY and 1 - i not in cls.keeps]
+        case StreamEnd() | Sum() | PerKey() | PerPosition() | OverTime():
             return ()
         case _:
             assert_never(cls)
@@ -415,7 +415,7 @@ ShownNames = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Stored:
+class _StoredResult:
     """A stream that is a stored result by key, or a projection of one."""
 
     result: Node
@@ -467,7 +467,7 @@ class ExtremesRead:
         """The extreme of an input that its items are compared with: they are to be equal."""
         if with_extremes(node.cls) is not WithExtremes.PAIRS:
             return None
-        if isinstance(node.cls, Matching) and i == 1:
+        if isinstance(node.cls, KeyMatch) and i == 1:
             return None
         one, names = self._through(node.inputs[1 - i])
         mine = self._stored(node.inputs[i])
@@ -525,7 +525,7 @@ class ExtremesRead:
             return None
         return frozenset(found)
 
-    def _stored(self, stream: Endpoint) -> _Stored | None:
+    def _stored(self, stream: Endpoint) -> _StoredResult | None:
         """The stored result by key that a stream is, all columns of the key among those shown."""
         node, names = self._through(stream)
         if with_extremes(node.cls) is not WithExtremes.STORED:
@@ -534,7 +534,7 @@ class ExtremesRead:
         if slot is None or slot.form is not Form.CHANGES or not self._origins.adds(node.id):
             return None
         key = _key(node)
-        return _Stored(node, names) if key and {*key} <= names.keys() else None
+        return _StoredResult(node, names) if key and {*key} <= names.keys() else None
 
     def _through(self, stream: Endpoint) -> tuple[Node, ShownNames]:
         """What a stream is a projection of, and the names of columns that stay."""

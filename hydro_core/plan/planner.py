@@ -98,7 +98,7 @@ def plan(typed: Typed, known: Mapping[NodeId, str] = NO_HASHES) -> TickPlan:
         return plan(_by_values(typed, without_changes), known)
     found = hashes(typed, groups, known)
     alone = changes_suffice(graph, in_changes, kinds)
-    slots = _slots(typed, _Kept(kinds, last_only, in_changes, alone), found)
+    slots = _slots(typed, _StorageNeeds(kinds, last_only, in_changes, alone), found)
     reads = {reader: slot.id for slot in slots for reader in slot.readers}
     notes = tuple(note(c, typed) for c in parts if c.how == "tick by tick")
     strata = stratify(typed)
@@ -131,7 +131,7 @@ def _component(nodes: tuple[NodeId, ...], typed: Typed, reading: Successors) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _StorageNeeds:
     """What decides how much of a stream is stored."""
 
     kinds: Mapping[NodeId, Kind]
@@ -141,7 +141,7 @@ class _Kept:
     """The streams of which nobody needs more than the changes."""
 
 
-def _slots(typed: Typed, kept: _Kept, found: Mapping[NodeId, str]) -> tuple[StateSlot, ...]:
+def _slots(typed: Typed, kept: _StorageNeeds, found: Mapping[NodeId, str]) -> tuple[StateSlot, ...]:
     """One slot for each stream that is stored.
 
     Additions serve those, too, who want the last tick only; changes stand for themselves.
@@ -171,7 +171,7 @@ def _named(slot: StateSlot, found: Mapping[NodeId, str], *, taken: Collection[st
     return replace(slot, semantic_hash=semantic_hash, id=f"{slot.id} changes" if both else slot.id)
 
 
-def _need(node: Node, kept: _Kept) -> tuple[Endpoint, Form, int | None] | None:
+def _need(node: Node, kept: _StorageNeeds) -> tuple[Endpoint, Form, int | None] | None:
     """The stream of which the node needs the past, and how much of it."""
     match node.spec.state:
         case State.NONE:

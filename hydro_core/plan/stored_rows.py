@@ -11,19 +11,19 @@ from hydro_core.analysis.lineage import map_of
 from hydro_core.catalog.classes import (
     AsOf,
     ByKey,
-    Compares,
-    Distinct,
-    Ends,
-    Holds,
+    DistinctItems,
+    KeyMatch,
     Linear,
-    Matching,
-    Meets,
+    MatchCondition,
     OrderedByKey,
     OverTime,
+    PairedItems,
+    PastExtent,
     PerKey,
     PerPosition,
     Product,
     Projection,
+    StreamEnd,
 )
 from hydro_core.catalog.forms import Form
 from hydro_core.functions.tree import Const, Fn
@@ -390,10 +390,13 @@ class StoredRows:
 
     def slot(self, node: Node) -> StateSlot | None:
         """The slot that has all rows of a stream as they were before the range."""
-        if node.cls.holds not in (Holds.HISTORY, Holds.STATE) or node.id not in self._plan.reads:
+        if (
+            node.cls.holds not in (PastExtent.HISTORY, PastExtent.STATE)
+            or node.id not in self._plan.reads
+        ):
             return None
         slot = self._plan.slot(self._plan.reads[node.id])
-        stored = node.id if node.cls.holds is Holds.STATE else node.inputs[0].node
+        stored = node.id if node.cls.holds is PastExtent.STATE else node.inputs[0].node
         if slot.stream.node != stored:
             return None
         serves = slot.form is not Form.VALUES and slot.keep is None and not slot.ordered
@@ -500,18 +503,18 @@ class StoredRows:
         """The inputs that have the fields, with the lookups there; None for those not known."""
         cls = node.cls
         match cls:
-            case Linear() | Distinct():
+            case Linear() | DistinctItems():
                 for i in range(len(node.inputs)):
                     yield i, [self.inner(node, i, one) for one in met], fields
             case ByKey(keyed=True) | OrderedByKey(keyed=True):
                 yield 0, [self.inner(node, 0, one) for one in met], self.shared(node, fields)
-            case Matching() | AsOf():
+            case KeyMatch() | AsOf():
                 yield 0, self._sides(node, 0, met), fields
-            case Product(Meets.KEY, keeps) if not keeps:
+            case Product(PairedItems.KEY, keeps) if not keeps:
                 known = [self.through(node, i, fields) for i in (0, 1)]
                 i = max((0, 1), key=lambda side: sum(f is not None for f in known[side]))
                 yield i, self._sides(node, i, met), fields
-            case Ends() | Product() | PerKey() | PerPosition() | OverTime():
+            case StreamEnd() | Product() | PerKey() | PerPosition() | OverTime():
                 yield 0, None, fields
             case _:
                 assert_never(cls)
@@ -551,21 +554,21 @@ def has_some(fields: KnownFields) -> bool:
 def keys_of_pairs(node: Node) -> KeyPaths:
     """The parts of the key by which the two inputs of a product, or a match, meet."""
     cls, key = node.cls, key_paths(node.args.get("on") or ())
-    how: Meets | Compares = Meets.ALL
+    how: PairedItems | MatchCondition = PairedItems.ALL
     if isinstance(cls, Product):
         how = cls.meets
-    if isinstance(cls, Matching):
+    if isinstance(cls, KeyMatch):
         how = cls.compares
     if isinstance(cls, AsOf) and cls.keyed:
-        how = Meets.KEY
+        how = PairedItems.KEY
     match how:
-        case Meets.ALL | Meets.SINGLE | Compares.NOTHING:
+        case PairedItems.ALL | PairedItems.SINGLE | MatchCondition.NOTHING:
             return (), ()
-        case Meets.KEY | Compares.KEYS:
+        case PairedItems.KEY | MatchCondition.KEYS:
             return key, key
-        case Compares.ITEMS:
+        case MatchCondition.ITEMS:
             return [()], [()]
-        case Compares.BARE_KEYS:
+        case MatchCondition.BARE_KEYS:
             return key, [()]
 
 

@@ -14,24 +14,24 @@ from hydro_core.catalog.classes import (
     AsOf,
     ByKey,
     Commands,
-    Distinct,
-    Ends,
-    Growth,
+    DistinctItems,
     History,
+    KeyMatch,
     Linear,
-    Matching,
-    Meets,
     OrderedByKey,
     Ordering,
     Output,
     OverTime,
+    PairedItems,
     PerKey,
     PerPosition,
     Places,
-    Positional,
+    PositionalOrder,
     Product,
-    Running,
+    RunningResult,
+    StreamEnd,
     Sum,
+    TickDifference,
     Window,
     is_itemwise,
 )
@@ -158,7 +158,7 @@ def _suffice(plan: TickPlan, node: NodeId, found: set[NodeId], outputs: Collecti
     if isinstance(plan.graph[node].cls, Output):
         return plan.graph[node].args["name"] in outputs
     return all(
-        isinstance(reader.cls, Growth)
+        isinstance(reader.cls, TickDifference)
         or (reader.id in found and (isinstance(reader.cls, Output) or _goes_row_by_row(reader)))
         for reader in plan.graph.readers(node)
     )
@@ -216,17 +216,17 @@ def _because(node: Node, ordered: bool) -> str | None:
     """Why rows that stay over several ticks are taken in each of them; None where they are not."""
     cls = node.cls
     match cls:
-        case Positional() | OrderedByKey(keyed=False):
+        case PositionalOrder() | OrderedByKey(keyed=False):
             return "its result depends on the place of an item among all"
-        case History() | Window() | Running(changes=False):
+        case History() | Window() | RunningResult(changes=False):
             return "what is there is added anew in every tick"
         case Commands():
             return "commands that are there are given anew in every tick"
-        case Distinct():
+        case DistinctItems():
             return "it follows their order" if ordered else None
         case ByKey():
             return "it follows their order" if is_in_order(node, ordered) else None
-        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
+        case StreamEnd() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return None
         case _:
             assert_never(cls)
@@ -352,11 +352,11 @@ def _changing(node: Node) -> str:  # noqa: C901, PLR0911 - a closed set of cases
     """What comes and goes there."""
     cls = node.cls
     match cls:
-        case Running(OrderedByKey(gives)):
+        case RunningResult(OrderedByKey(gives)):
             return _BY_PLACES[gives]
-        case ByKey(keyed=True) | Running(ByKey(keyed=True)):
+        case ByKey(keyed=True) | RunningResult(ByKey(keyed=True)):
             return "a key's new result replaces its old one"
-        case Running() | Commands(keyed=False):
+        case RunningResult() | Commands(keyed=False):
             return "the new result replaces the old one"
         case Commands():
             return "what a command leaves for a key replaces what was there"
@@ -367,12 +367,12 @@ def _changing(node: Node) -> str:  # noqa: C901, PLR0911 - a closed set of cases
             return "a key's rows go and come again where their places change"
         case AsOf():
             return "a row goes, and comes again, when another is the nearest to it"
-        case Matching() | Product():
+        case KeyMatch() | Product():
             return "a row without a match goes when its first match comes"
         case Linear() | Ordering() | Output():
             inputs = " and ".join(f"`{e.node}`" for e in dict.fromkeys(node.inputs))
             return f"what comes and goes in {inputs} does so here"
-        case Ends() | PerKey() | PerPosition() | OverTime():
+        case StreamEnd() | PerKey() | PerPosition() | OverTime():
             return "what comes and goes is told"
         case _:
             assert_never(cls)
@@ -437,7 +437,7 @@ def not_needed(plan: TickPlan, chosen: Collection[NewPairs]) -> frozenset[NodeId
 
 def _is_of_pairs(node: Node) -> bool:
     cls = node.cls
-    return isinstance(cls, Product) and not cls.keeps and cls.meets is not Meets.SINGLE
+    return isinstance(cls, Product) and not cls.keeps and cls.meets is not PairedItems.SINGLE
 
 
 def _sides(graph: Graph, one: Node, other: Node) -> tuple[NodeWay, NodeWay] | None:

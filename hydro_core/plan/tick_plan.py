@@ -13,29 +13,29 @@ from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.strata import Strata
 from hydro_core.catalog.classes import (
     AsOf,
-    Before,
     ByKey,
     Commands,
-    Distinct,
-    Empty,
-    Ends,
-    Given,
-    Growth,
+    DistinctItems,
+    EmptyStream,
+    ExternalItems,
     History,
+    KeyMatch,
     Linear,
-    Matching,
     OrderedByKey,
     Ordering,
     Output,
     OverTime,
-    Passes,
+    PassedItems,
     PerKey,
     PerPosition,
     Places,
-    Positional,
+    PositionalOrder,
+    PreviousTick,
     Product,
     Projection,
-    Running,
+    RunningResult,
+    StreamEnd,
+    TickDifference,
     Window,
 )
 from hydro_core.catalog.forms import Form
@@ -128,22 +128,22 @@ def _kind(node: Node, kinds: tuple[MaybeKind, ...], in_order: bool) -> MaybeKind
     """
     cls = node.cls
     match cls:
-        case Empty() | Output() | Linear() | Ordering() | Before():
+        case EmptyStream() | Output() | Linear() | Ordering() | PreviousTick():
             return merged(*kinds)
-        case Given() | Growth() | Positional():
+        case ExternalItems() | TickDifference() | PositionalOrder():
             return Kind.E
         case History():
             return Kind.H
-        case Window() | Commands() | Running():
+        case Window() | Commands() | RunningResult():
             return Kind.G
         case Product(keeps=keeps):
             left, right = kinds
             padded = {0: without(left, right), 1: without(right, left)}
             return merged(met(left, right), *(padded[side] for side in keeps))
-        case Matching() | AsOf():
-            meets = isinstance(cls, Matching) and cls.wanted
+        case KeyMatch() | AsOf():
+            meets = isinstance(cls, KeyMatch) and cls.wanted
             return met(*kinds) if meets else without(*kinds)
-        case Distinct():
+        case DistinctItems():
             return Kind.E if in_order and kinds[0] is not None else kinds[0]
         case ByKey() | OrderedByKey():
             return _of_results(node, kinds[0], in_order)
@@ -194,11 +194,15 @@ def result_key(node: Node) -> Key | None:
     """
     cls = node.cls
     match cls:
-        case ByKey(keyed=True) | Running(ByKey(keyed=True)) | Positional(Places.FIRST_OF_KEY):
+        case (
+            ByKey(keyed=True)
+            | RunningResult(ByKey(keyed=True))
+            | PositionalOrder(Places.FIRST_OF_KEY)
+        ):
             return node.args["by"] or FIRST_FIELD
         case Commands(keyed=True):
             return FIRST_FIELD
-        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
+        case StreamEnd() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return None
         case _:
             assert_never(cls)
@@ -206,7 +210,7 @@ def result_key(node: Node) -> Key | None:
 
 def group_key(node: Node) -> Key | None:
     """The key on whose items alone depends what an operator makes of them; None: it has none."""
-    of = node.cls.of if isinstance(node.cls, Running) else node.cls
+    of = node.cls.of if isinstance(node.cls, RunningResult) else node.cls
     if isinstance(of, OrderedByKey):
         by: Key | None = node.args["by"]
         return (by or FIRST_FIELD) if of.keyed else None
@@ -219,8 +223,8 @@ def _key(node: Node, found: Mapping[NodeId, Key]) -> Key | None:
         return own
     before = found.get(node.inputs[0].node) if node.inputs else None
     cls = node.cls
-    alone = cls.passes is Passes.ALL and len(node.inputs) == 1
-    if before is None or alone or cls.passes is Passes.SOME:
+    alone = cls.passes is PassedItems.ALL and len(node.inputs) == 1
+    if before is None or alone or cls.passes is PassedItems.SOME:
         return before
     return before if before and keeps_key(node, before) else None
 

@@ -9,11 +9,11 @@ from typing import Any
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.strata import Strata
 from hydro_core.catalog.spec import functions_of
-from hydro_core.compile import Compiled, best_plan, planned
+from hydro_core.compile import CompiledProgram, best_plan, planned
 from hydro_core.ir.graph import Node
 from hydro_core.optimize import report
 from hydro_core.optimize.cost import Statistics
-from hydro_core.optimize.optimizer import Optimized
+from hydro_core.optimize.optimizer import OptimizedProgram
 from hydro_core.plan.planner import plan
 from hydro_core.plan.streams import StreamForm, repeated, stream_forms, written_whole
 from hydro_core.printing.tables import table
@@ -27,7 +27,7 @@ _WIDEST_TYPE = 56
 
 
 @dataclass(frozen=True, slots=True)
-class Checked(Compiled):
+class CheckedProgram(CompiledProgram):
     """A program that is checked; its text is what `hydrotick check` prints."""
 
     def __str__(self) -> str:
@@ -40,7 +40,7 @@ class Checked(Compiled):
 
 
 @dataclass(frozen=True, slots=True)
-class BestPlan(Optimized):
+class BestPlan(OptimizedProgram):
     """The best plan of a program; its text is what `hydrotick optimize` prints."""
 
     forms: tuple[StreamForm, ...] = ()
@@ -57,12 +57,12 @@ class BestPlan(Optimized):
         return {**report.as_json(self), **forms}
 
 
-def checked(program: Compiled) -> Checked:
-    return Checked(program.typed, program.strata)
+def checked(program: CompiledProgram) -> CheckedProgram:
+    return CheckedProgram(program.typed, program.strata)
 
 
 def shown_plan(
-    program: Compiled, stats: Statistics | None = None, *, explain: bool = False
+    program: CompiledProgram, stats: Statistics | None = None, *, explain: bool = False
 ) -> BestPlan:
     """The best plan of a program as `optimize` tells of it.
 
@@ -140,14 +140,14 @@ def _types(typed: Typed, node: Node) -> tuple[str, str]:
     return order, text if is_short else text[: _WIDEST_TYPE - 1].rstrip(" ,") + "…"
 
 
-def _stored_anew(program: Compiled) -> Sequence[str]:
+def _stored_anew(program: CompiledProgram) -> Sequence[str]:
     """Sentences about outputs whose rows the best plan stores anew in each tick."""
     if not any(written_whole(planned(program))):
         return []  # the best plan takes longer than all else here
     return list(written_whole(planned(program, best_plan(program))))
 
 
-def _functions(program: Compiled) -> list[dict[str, Any]]:
+def _functions(program: CompiledProgram) -> list[dict[str, Any]]:
     if not any(True for node in program.graph for _ in functions_of(node.args)):
         return []
     # Imported here: PySpark takes a second to load.

@@ -89,7 +89,7 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Disproved:
+class DisprovedOutput:
     """What is not the same although it was proved to be, as running it has shown."""
 
     outputs: frozenset[str] = frozenset()
@@ -112,7 +112,7 @@ class Difference:
     """Of outputs that both have with different columns, or with the same in another order: where
     the one is that has just the columns of the narrower, in its order.
     """
-    disproved: Disproved = field(default_factory=Disproved)
+    disproved: DisprovedOutput = field(default_factory=DisprovedOutput)
 
     @cached_property
     def outputs(self) -> Mapping[str, ChangedOutput]:

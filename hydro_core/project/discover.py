@@ -47,7 +47,7 @@ _ADDED = "__added__"
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class BrokenFlow:
     """A flow that is none: what declares it, and what is wrong with that."""
 
     name: str
@@ -60,7 +60,7 @@ class DiscoveredFlows:
     """The flows of a project, each with its folder, and the declarations that are wrong."""
 
     flows: tuple[FlowAsset, ...] = ()
-    broken: tuple[Broken, ...] = ()
+    broken: tuple[BrokenFlow, ...] = ()
 
 
 def project_above(start: Path) -> Path | None:
@@ -92,12 +92,12 @@ def project_root(environ: Mapping[str, str]) -> Path | None:
 def found_in(root: Path) -> DiscoveredFlows:
     _open_package(root)
     flows: list[FlowAsset] = []
-    broken: list[Broken] = []
+    broken: list[BrokenFlow] = []
     for file in _declarations(root):
         try:
             flows += _declared(file)
         except HydroError as error:
-            broken.append(Broken(file.parent.name, file.parent, error))
+            broken.append(BrokenFlow(file.parent.name, file.parent, error))
     of_name = Counter(flow.name for flow in flows)
     twice = [flow for flow in flows if of_name[flow.name] > 1]
     for name, first in {flow.name: flow for flow in reversed(twice)}.items():
@@ -105,7 +105,7 @@ def found_in(root: Path) -> DiscoveredFlows:
         listed = " and in ".join(map(str, others))
         says = f"there are {len(others)} flows `{name}`: in {listed}"
         named = ProgramError.of("config", says, help="give one of them another name")
-        broken.append(Broken(name, first.folder or root, named))
+        broken.append(BrokenFlow(name, first.folder or root, named))
     once = [flow for flow in flows if of_name[flow.name] == 1]
     wrong: dict[str, ProgramError] = {}
     for flow in once:
@@ -115,7 +115,7 @@ def found_in(root: Path) -> DiscoveredFlows:
             wrong[flow.name] = error
     sound = [flow for flow in once if flow.name not in wrong]
     wrong |= dict(reads_wrong(sound, [*wrong, *(flow.name for flow in broken)]))
-    broken += [Broken(f.name, f.folder or root, wrong[f.name]) for f in once if f.name in wrong]
+    broken += [BrokenFlow(f.name, f.folder or root, wrong[f.name]) for f in once if f.name in wrong]
     right = [flow for flow in once if flow.name not in wrong]
     return DiscoveredFlows(tuple(_fed(flow, right) for flow in right), tuple(broken))
 

@@ -18,14 +18,14 @@ from typing import assert_never
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import (
-    Ends,
-    Gives,
+    ItemEffect,
     Linear,
     OverTime,
     PerItem,
     PerKey,
     PerPosition,
     Product,
+    StreamEnd,
 )
 from hydro_core.catalog.internal import FAILING, FITTING
 from hydro_core.catalog.itemwise import SINK
@@ -52,7 +52,7 @@ def without_failing(typed: Typed) -> Graph:
 
     `refused` says which functions it may not have.
     """
-    made = _Rewritten(typed, kinds_of(typed, ()), {*typed.graph.nodes})
+    made = _ProgramDraft(typed, kinds_of(typed, ()), {*typed.graph.nodes})
     return Graph.of(made.nodes(), typed.graph.name, typed.graph.warnings)
 
 
@@ -73,7 +73,7 @@ def refused(typed: Typed) -> Iterator[Diagnostic]:
 
 
 @dataclass(slots=True)
-class _Rewritten:
+class _ProgramDraft:
     typed: Typed
     kinds: Mapping[NodeId, Kind]
     taken: set[str]
@@ -135,13 +135,13 @@ def _is_of_an_item(node: Node, arg: Arg) -> bool:
 def _use(node: Node) -> Use:
     cls = node.cls
     match cls:
-        case PerItem(Gives.SAME | Gives.SOME):
+        case PerItem(ItemEffect.SAME | ItemEffect.SOME):
             return Use.TEST
-        case PerItem(Gives.SEVERAL):
+        case PerItem(ItemEffect.SEVERAL):
             return Use.PARTS
-        case PerItem(Gives.ROUTED):
+        case PerItem(ItemEffect.ROUTED):
             return Use.PORT
-        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
+        case StreamEnd() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return Use.ITEM
         case _:
             assert_never(cls)

@@ -20,14 +20,14 @@ from hydro_core.types.item import Order
 
 if TYPE_CHECKING:
     from hydro_core.analysis.infer import Typed
-    from hydro_core.compile import Compiled
+    from hydro_core.compile import CompiledProgram
     from hydro_core.ir.graph import Graph
-    from hydro_core.optimize.optimizer import Optimized
-    from hydro_core.shards.program import Sharded
-    from hydro_core.shards.together import Together
+    from hydro_core.optimize.optimizer import OptimizedProgram
+    from hydro_core.shards.program import ShardedProgram
+    from hydro_core.shards.together import ShardedPlan
 
 
-def program_of(flow: FlowAsset, served: Collection[str] = ()) -> Compiled:
+def program_of(flow: FlowAsset, served: Collection[str] = ()) -> CompiledProgram:
     """The program of `flow`.
 
     Args:
@@ -73,7 +73,7 @@ def written_graph(flow: FlowAsset) -> Graph:
         raise ProgramError(*(replace(d, span=d.span or named) for d in error.diagnostics)) from None
 
 
-def unread(flow: FlowAsset, program: Compiled) -> Iterator[Diagnostic]:
+def unread(flow: FlowAsset, program: CompiledProgram) -> Iterator[Diagnostic]:
     """Warnings of inputs that the program does not read: those that the one before it reads stay in
     the asset until it is deployed, and only what is stored can tell which these are.
     """
@@ -119,7 +119,7 @@ def served(sharding: Sharding | None) -> str:
     )
 
 
-def check_sharding(flow: FlowAsset, program: Compiled) -> None:
+def check_sharding(flow: FlowAsset, program: CompiledProgram) -> None:
     """Judges whether the program can be cut as the asset asks.
 
     Raises:
@@ -131,8 +131,10 @@ def check_sharding(flow: FlowAsset, program: Compiled) -> None:
 
 
 def in_shards(
-    flow: FlowAsset, program: Compiled, planned: Callable[[Compiled], Optimized]
-) -> tuple[Sharding, Together] | None:
+    flow: FlowAsset,
+    program: CompiledProgram,
+    planned: Callable[[CompiledProgram], OptimizedProgram],
+) -> tuple[Sharding, ShardedPlan] | None:
     """The shards of a flow, by a plan for one of them.
 
     None where it is not to be cut.
@@ -140,16 +142,16 @@ def in_shards(
     Raises:
         ProgramError: it cannot be cut as the asset asks (code `config`).
     """
-    from hydro_core.shards.together import Together
+    from hydro_core.shards.together import ShardedPlan
 
     asked = sharding_of(flow)
     if asked is None:
         return None
     cut = _cut(flow, program, asked)
-    return replace(asked, says=cut.described), Together.of(cut, planned)
+    return replace(asked, says=cut.described), ShardedPlan.of(cut, planned)
 
 
-def _cut(flow: FlowAsset, program: Compiled, asked: Sharding) -> Sharded:
+def _cut(flow: FlowAsset, program: CompiledProgram, asked: Sharding) -> ShardedProgram:
     from hydro_core.shards.program import Spelling, sharded
 
     def replicate(names: Sequence[str]) -> str:

@@ -65,7 +65,7 @@ def with_quarantine(flow: FlowAsset, graph: Graph, schemas: Mapping[str, ItemTyp
             f"the program has an output `{QUARANTINE}`, and wrong rows are to go to one",
             "give that output another name",
         )
-    made = _Rewritten(flow, set(graph.nodes), {}, [])
+    made = _ProgramDraft(flow, set(graph.nodes), {}, [])
     for name in quarantined_inputs(flow):
         if name in graph.sources:
             made.widen(graph.sources[name], schemas)
@@ -84,7 +84,7 @@ def with_quarantine(flow: FlowAsset, graph: Graph, schemas: Mapping[str, ItemTyp
 
 
 @dataclass(frozen=True, slots=True)
-class _Rewritten:
+class _ProgramDraft:
     flow: FlowAsset
     taken: set[str]
     instead: dict[NodeId, list[Node]]

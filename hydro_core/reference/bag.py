@@ -9,7 +9,7 @@ from functools import cache
 from operator import call
 from typing import Any
 
-from hydro_core.catalog.classes import Running
+from hydro_core.catalog.classes import RunningResult
 from hydro_core.catalog.spec import State
 from hydro_core.ir.graph import Node
 from hydro_core.types.item import (
@@ -213,7 +213,7 @@ class NodePast:
             case State.HISTORY | State.RECENT:
                 return NodePast(keeps_all=True, ticks=0)
             case State.RESULT:
-                over_all = isinstance(node.cls, Running) and not node.cls.changes
+                over_all = isinstance(node.cls, RunningResult) and not node.cls.changes
                 return NodePast(keeps_all=over_all, ticks=0, keeps_result=True)
             case State.WINDOW:
                 return NodePast(keeps_all=False, ticks=max(0, node.args["n"] - 1))

@@ -84,7 +84,7 @@ Evaluate = Callable[[Node, Sequence[Bag]], PortBags]
 """What a node gives for these inputs, in this tick."""
 
 
-class Endless(Exception):  # noqa: N818 - it becomes a Diagnostic, it is not one
+class EndlessCycle(Exception):  # noqa: N818 - it becomes a Diagnostic, it is not one
     """Why a cycle was given up."""
 
     def __init__(self, refusal: Refusal, node: Node) -> None:
@@ -247,9 +247,9 @@ def _post_order(
             path.append((following, iter(readers[following])))
 
 
-def _too_many(what: str, cycle: Sequence[Node], settings: Settings) -> Endless:
+def _too_many(what: str, cycle: Sequence[Node], settings: Settings) -> EndlessCycle:
     name = {"rounds": "max_iterations", "items": "max_cycle_items"}[what]
     limit = getattr(settings, name)
     ordered = in_flow_order(cycle)
     path = " -> ".join(shown(node) for node in (*ordered, ordered[0]))
-    return Endless(endless_cycle(path, f"{limit:,} {what}", name), ordered[0])
+    return EndlessCycle(endless_cycle(path, f"{limit:,} {what}", name), ordered[0])

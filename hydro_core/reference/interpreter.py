@@ -17,7 +17,7 @@ from hydro_core.ir.graph import Endpoint, Node, NodeId, components, predecessors
 from hydro_core.reference import definitions as _registers_all  # noqa: F401 - by being imported
 from hydro_core.reference.bag import Bag, NodePast
 from hydro_core.reference.definitions.registry import definition_of
-from hydro_core.reference.fixpoint import Endless, Fixpoint, semi_naive
+from hydro_core.reference.fixpoint import EndlessCycle, Fixpoint, semi_naive
 from hydro_core.reference.site import Moment, Site
 from hydro_core.settings import Settings
 from hydro_core.ticks.tick import TickInput
@@ -156,7 +156,7 @@ class TickRun:
         fixpoint, settings = self.program.fixpoint, self.program.settings
         try:
             self.streams.update(fixpoint(component.nodes, given, self._apply, settings))
-        except Endless as problem:
+        except EndlessCycle as problem:
             self._site(problem.node).fail(*problem.refusal)
 
     def _apply(self, node: Node, inputs: Sequence[Bag]) -> Mapping[Endpoint, Bag]:

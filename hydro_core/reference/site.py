@@ -64,7 +64,7 @@ class Columns:
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class WholeItem:
     """The item itself as a key, compared as an item of type `compared`."""
 
     compared: ItemType = UNKNOWN

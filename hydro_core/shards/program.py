@@ -27,7 +27,7 @@ from hydro_core.analysis.partition.search import ChoiceSearch
 from hydro_core.analysis.partition.steps import InputLeaves, Steps, steps_of
 from hydro_core.analysis.partition.terms import (
     UNKNOWN,
-    At,
+    FieldAt,
     KeyTerm,
     fields_of,
     opaque_term,
@@ -35,7 +35,7 @@ from hydro_core.analysis.partition.terms import (
 )
 from hydro_core.catalog.internal import OF_SHARD
 from hydro_core.catalog.spec import Args, OrderRule
-from hydro_core.compile import Compiled, compile_graph
+from hydro_core.compile import CompiledProgram, compile_graph
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.functions.from_tree import function_of, is_complete
 from hydro_core.functions.tree import Expr, Fn, Make, Op, Param, Part, children, with_children
@@ -57,7 +57,7 @@ class Spelling:
 
 
 @dataclass(frozen=True)
-class Sharded:
+class ShardedProgram:
     """A program cut into shards."""
 
     count: int
@@ -65,7 +65,7 @@ class Sharded:
     """What the inputs are routed by; one that is not named, by its whole items."""
     replicated: tuple[str, ...]
     """The inputs that every shard gets whole."""
-    first: Compiled
+    first: CompiledProgram
     """The program of the first shard."""
     outputs: Mapping[str, StreamType]
     """The outputs of the whole program."""
@@ -74,7 +74,7 @@ class Sharded:
     sorts them, then those that change items behind it.
     """
 
-    def of(self, shard: int) -> Compiled:
+    def of(self, shard: int) -> CompiledProgram:
         """The program of one shard."""
         graph = self.first.graph
         nodes = (
@@ -82,7 +82,7 @@ class Sharded:
             for node in graph
         )
         numbered = Graph.of(nodes, graph.name, graph.warnings)
-        return Compiled(Typed(numbered, self.first.typed.types), self.first.strata)
+        return CompiledProgram(Typed(numbered, self.first.typed.types), self.first.strata)
 
     @cached_property
     def described(self) -> str:
@@ -97,12 +97,12 @@ COMMAND = Spelling()
 
 
 def sharded(
-    program: Compiled,
+    program: CompiledProgram,
     count: int,
     on: On | None = None,
     replicate: Collection[str] = (),
     spelling: Spelling = COMMAND,
-) -> Sharded:
+) -> ShardedProgram:
     """Cuts a program into shards.
 
     Args:
@@ -128,14 +128,14 @@ def sharded(
         raise _refusal(typed, on, spelling)
     merges = {name: _merge(typed, name, spelling) for name in _ordered(steps, whole)}
     parts = _program_of_parts(typed, merges)
-    cut = _Cut(parts, steps_of(parts.typed), whole, count)
+    cut = _ShardCut(parts, steps_of(parts.typed), whole, count)
     for choice in ways:
         routes = cut.routes(choice)
         if routes is not None:
             first = _compiled(typed, cut.graph(routes))
             replicated = tuple(sorted(whole))
             then = {name: merge.then for name, merge in merges.items()}
-            return Sharded(count, choice, replicated, first, typed.outputs, then)
+            return ShardedProgram(count, choice, replicated, first, typed.outputs, then)
     raise ProgramError.of(
         "config",
         f"{typed.graph.name} cannot be run in shards: a function by which items would be routed "
@@ -155,7 +155,7 @@ def _ways(
     return sorted(choices, key=lambda way: _badness(way, sources))
 
 
-def _compiled(typed: Typed, graph: Graph) -> Compiled:
+def _compiled(typed: Typed, graph: Graph) -> CompiledProgram:
     """What is made of a program; its inputs are as they are in the program."""
     return compile_graph(graph, {n: typed.inputs[n].item for n in graph.sources})
 
@@ -224,7 +224,7 @@ def _keeps_items(typed: Typed, stream: Endpoint, item: ItemType) -> bool:
     return typed.graph[stream.node].op.lineage is None and typed.types[stream].item == item
 
 
-def _program_of_parts(typed: Typed, merges: Mapping[str, _Merge]) -> Compiled:
+def _program_of_parts(typed: Typed, merges: Mapping[str, _Merge]) -> CompiledProgram:
     """The program whose ordered outputs are what is merged of them."""
     graph = typed.graph
     nodes = dict(graph.nodes)
@@ -242,10 +242,10 @@ Routes = Mapping[tuple[NodeId, int], Args]
 
 
 @dataclass(frozen=True)
-class _Cut:
+class _ShardCut:
     """What every shard does, before it is said by what inputs are routed."""
 
-    program: Compiled
+    program: CompiledProgram
     steps: Steps
     replicated: frozenset[str]
     count: int
@@ -308,7 +308,7 @@ def arguments(term: KeyTerm | None, item: ItemType, shards: int) -> Args | None:
     Without a term all go to the first shard.
     """
     parts = [] if term is None else list(_parts(term))
-    by = tuple(part.path for part in parts if isinstance(part, At))
+    by = tuple(part.path for part in parts if isinstance(part, FieldAt))
     function = None
     if len(by) < len(parts):
         function = _function(parts, item)
@@ -324,7 +324,7 @@ def _badness(choice: RoutingTerms, sources: Mapping[str, InputLeaves]) -> tuple[
     Fields are better than functions of them, which have fewer values and are computed apart; what
     has two values only is worst.
     """
-    functions = sum(not isinstance(part, At) for t in choice.values() for part in _parts(t))
+    functions = sum(not isinstance(part, FieldAt) for t in choice.values() for part in _parts(t))
     narrow = sum(
         at(sources[name].item, path) == BOOLEAN
         for name, term in choice.items()
@@ -354,7 +354,7 @@ def _function(parts: list[KeyTerm], item: ItemType) -> Fn | None:
 
 def _over_items(term: KeyTerm, item: ItemType) -> Expr:
     """The term as an expression of the item; it fails where there is nothing to take a field of."""
-    if not isinstance(term, At):
+    if not isinstance(term, FieldAt):
         return with_children(term, (_over_items(part, item) for part in children(term)))
     found: Expr = Param(ITEM)
     for i, step in enumerate(term.path):

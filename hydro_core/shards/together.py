@@ -13,41 +13,45 @@ from functools import cached_property
 from hydro_core.catalog.combine import UNION
 from hydro_core.catalog.internal import OF_SHARD
 from hydro_core.catalog.itemwise import SINK, SOURCE
-from hydro_core.compile import Compiled, best_plan, compile_graph
+from hydro_core.compile import CompiledProgram, best_plan, compile_graph
 from hydro_core.engines import Options, run_whole
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId, behind, reachable
-from hydro_core.optimize.optimizer import Optimized
+from hydro_core.optimize.optimizer import OptimizedProgram
 from hydro_core.plan.semantic_hash import hash_of, program_hashes
-from hydro_core.shards.program import Sharded
+from hydro_core.shards.program import ShardedProgram
 from hydro_core.ticks.tick import Outputs, TickInput
 
 
-def run_shards(program: Sharded, ticks: Iterable[TickInput], options: Options) -> Iterator[Outputs]:
+def run_shards(
+    program: ShardedProgram, ticks: Iterable[TickInput], options: Options
+) -> Iterator[Outputs]:
     """The outputs of every tick, as items: those of the whole program."""
     planned = side_by_side(program, optimize=options.optimized)
     return run_whole(planned, ticks, replace(options, optimized=False))
 
 
-def side_by_side(program: Sharded, *, optimize: bool) -> Compiled:
+def side_by_side(program: ShardedProgram, *, optimize: bool) -> CompiledProgram:
     """What runs: all shards by their best plan, or as they are written."""
-    return Together.of(program, best_plan if optimize else as_written).compiled
+    return ShardedPlan.of(program, best_plan if optimize else as_written).compiled
 
 
 @dataclass(frozen=True)
-class Together:
+class ShardedPlan:
     """A program that is cut into shards, with the plan by which a shard runs."""
 
-    cut: Sharded
-    shard: Optimized
+    cut: ShardedProgram
+    shard: OptimizedProgram
     """The plan of the first shard: those of the others have another number in them."""
 
     @staticmethod
-    def of(cut: Sharded, planned: Callable[[Compiled], Optimized]) -> Together:
+    def of(
+        cut: ShardedProgram, planned: Callable[[CompiledProgram], OptimizedProgram]
+    ) -> ShardedPlan:
         """A program that is cut, with the plan that is found for a shard."""
-        return Together(cut, planned(cut.first))
+        return ShardedPlan(cut, planned(cut.first))
 
     @cached_property
-    def compiled(self) -> Compiled:
+    def compiled(self) -> CompiledProgram:
         """All of it as a program that can be run."""
         types, graph = self.cut.first.typed.inputs, self.graph
         return compile_graph(graph, {n: t.item for n, t in types.items() if n in graph.sources})
@@ -65,7 +69,7 @@ class Together:
         graph = self.cut.first.graph
         return Graph.of([*inner, *sinks], graph.name, graph.warnings)
 
-    def optimized(self) -> Optimized:
+    def optimized(self) -> OptimizedProgram:
         """The same as a plan, with what is to be said of it; costs are those of all shards."""
         count = self.cut.count
         return replace(
@@ -85,7 +89,7 @@ class Together:
             program: the hashes of the streams of the whole program.
         """
         found: dict[NodeId, str] = {}
-        plain = Together.of(self.cut, as_written)
+        plain = ShardedPlan.of(self.cut, as_written)
         own = program_hashes(plain.compiled.typed)
         for number in range(self.cut.count):
             for node, stream in self.shard.streams.items():
@@ -167,9 +171,11 @@ class Together:
         return f"{node} merged" if taken else node
 
 
-def as_written(program: Compiled) -> Optimized:
+def as_written(program: CompiledProgram) -> OptimizedProgram:
     """A program as its own plan."""
-    return Optimized(program.typed, 0.0, 0.0, streams={node.id: node.id for node in program.graph})
+    return OptimizedProgram(
+        program.typed, 0.0, 0.0, streams={node.id: node.id for node in program.graph}
+    )
 
 
 def _whole(sink: Node) -> NodeId:

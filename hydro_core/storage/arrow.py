@@ -14,7 +14,7 @@ from weakref import WeakSet
 import pyarrow as pa
 from pyarrow.fs import FileInfo, FileSystemHandler, FileType
 
-from hydro_core.storage.remote import DataPlace, Remote, RemoteFile
+from hydro_core.storage.remote import DataPlace, RemoteFile, RemotePath
 
 if TYPE_CHECKING:
     from pyarrow.fs import PyFileSystem
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Held(Generic[T]):
+class ByteCache(Generic[T]):
     """Values up to so many bytes; those that were not asked for the longest go first."""
 
     def __init__(self, most: int, size: Callable[[T], int]) -> None:
@@ -61,7 +61,7 @@ class ArrowFiles(FileSystemHandler):
     """The files by their names, each opened as it is said."""
 
     def __init__(
-        self, files: Mapping[str, Remote], opened: Callable[[Remote], pa.NativeFile]
+        self, files: Mapping[str, RemotePath], opened: Callable[[RemotePath], pa.NativeFile]
     ) -> None:
         self._files, self._opened = files, opened
 
@@ -109,7 +109,7 @@ _END = 64 * 1024
 _HELD = 64 * 1024 * 1024
 
 
-_ENDS: Held[bytes] = Held(_HELD, len)
+_ENDS: ByteCache[bytes] = ByteCache(_HELD, len)
 _IN_USE: WeakSet[_WithEnd] = WeakSet()
 """The files that somebody has open."""
 
@@ -117,7 +117,7 @@ _IN_USE: WeakSet[_WithEnd] = WeakSet()
 class _WithEnd(RemoteFile):
     """A file whose end is read once."""
 
-    def __init__(self, place: Remote) -> None:
+    def __init__(self, place: RemotePath) -> None:
         super().__init__(place)
         self._known = (str(place), place.settings, place.stat())
 
@@ -137,10 +137,10 @@ class _WithEnd(RemoteFile):
 
 def opened(place: DataPlace) -> Any:
     """What Arrow reads a file by: its path, or its bytes in a store."""
-    return opened_in_store(place) if isinstance(place, Remote) else place
+    return opened_in_store(place) if isinstance(place, RemotePath) else place
 
 
-def opened_in_store(place: Remote) -> pa.NativeFile:
+def opened_in_store(place: RemotePath) -> pa.NativeFile:
     file = _WithEnd(place)
     _IN_USE.add(file)
     return pa.PythonFile(file, mode="r")
@@ -169,12 +169,12 @@ def names_of(files: Sequence[DataPlace]) -> list[str]:
 
 def name_of(place: DataPlace) -> str:
     """The same of one file, or of the folder that they are in."""
-    return place.key if isinstance(place, Remote) else str(place)
+    return place.key if isinstance(place, RemotePath) else str(place)
 
 
 def file_system(files: Sequence[DataPlace]) -> PyFileSystem | None:
     """The file system in which a dataset finds the files; None: that of this machine."""
-    remote = {file.key: file for file in files if isinstance(file, Remote)}
+    remote = {file.key: file for file in files if isinstance(file, RemotePath)}
     if not remote:
         return None
     from pyarrow.fs import PyFileSystem

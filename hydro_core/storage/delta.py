@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from hydro_core.storage.problems import is_of_store, problem
-from hydro_core.storage.remote import DataPlace, Remote, file_known
+from hydro_core.storage.remote import DataPlace, RemotePath, file_known
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 _MOST = 16
-_LAST: dict[Remote, DeltaTable] = {}
+_LAST: dict[RemotePath, DeltaTable] = {}
 """The table that was opened last at a place: a look asks for it several times at the version that
 it was found at, and each time all of its log would be read.
 """
@@ -31,7 +31,7 @@ def delta_table(place: DataPlace, version: int | None = None) -> DeltaTable:
         DeltaError: there is none, or none that can be read.
         InfrastructureError: the store does not let it be read.
     """
-    if not isinstance(place, Remote):
+    if not isinstance(place, RemotePath):
         return opened_table(place, version)
     known = _LAST.get(place)
     if known is not None and version is not None and known.version() == version:
@@ -54,7 +54,7 @@ def opened_table(place: DataPlace, version: int | None = None) -> DeltaTable:
     from deltalake import DeltaTable
     from deltalake.exceptions import DeltaError, TableNotFoundError
 
-    if not isinstance(place, Remote):
+    if not isinstance(place, RemotePath):
         return DeltaTable(str(place), version=version)
     try:
         return DeltaTable(_url(place), version=version, storage_options=place.for_delta)
@@ -81,9 +81,9 @@ def created_table(
     """
     from deltalake import DeltaTable
 
-    options = place.for_delta if isinstance(place, Remote) else None
+    options = place.for_delta if isinstance(place, RemotePath) else None
     return DeltaTable.create(
-        _url(place) if isinstance(place, Remote) else str(place),
+        _url(place) if isinstance(place, RemotePath) else str(place),
         schema,
         mode="error",
         name=name,
@@ -99,7 +99,7 @@ def log_configuration(place: DataPlace, entries: int) -> dict[str, str | None]:
     In a store no commit looks for entries that are too old, since it would list all of the log:
     `without_old_entries` does it now and then.
     """
-    if not isinstance(place, Remote):
+    if not isinstance(place, RemotePath):
         return {"delta.checkpointInterval": str(entries)}
     often = str(min(entries, _OFTEN))
     return {"delta.checkpointInterval": often, "delta.enableExpiredLogCleanup": "false"}
@@ -107,7 +107,7 @@ def log_configuration(place: DataPlace, entries: int) -> dict[str, str | None]:
 
 def without_old_entries(place: DataPlace, table: DeltaTable) -> None:
     """Removes the entries of a table's log in a store that are older than it keeps them."""
-    if isinstance(place, Remote):
+    if isinstance(place, RemotePath):
         table.cleanup_metadata()
 
 
@@ -119,11 +119,11 @@ def without_files(
     In a store what goes is listed first, and then `kept` raises where another has taken over: it
     may have written files that nobody names yet. What it writes after that is not in the list.
     """
-    in_store = isinstance(place, Remote)
+    in_store = isinstance(place, RemotePath)
     gone = table.vacuum(
         retention_hours=hours, dry_run=in_store, enforce_retention_duration=False, full=True
     )
-    if not isinstance(place, Remote):
+    if not isinstance(place, RemotePath):
         table.update_incremental()
     elif gone:
         kept()
@@ -136,13 +136,13 @@ def entry_of(place: DataPlace, version: int) -> DataPlace:
 
 
 def is_table(place: DataPlace) -> bool:
-    if not isinstance(place, Remote):
+    if not isinstance(place, RemotePath):
         return place.exists()
     # To look for a folder is to list it; a log that is long has been summed up.
     return (place / "_delta_log/_last_checkpoint").is_file() or (place / "_delta_log").is_dir()
 
 
-def _url(place: Remote) -> str:
+def _url(place: RemotePath) -> str:
     return f"{'s3' if place.kind == 's3' else place.scheme}://{place.bucket}/{place.key}"
 
 
@@ -165,7 +165,7 @@ def sizes_in(place: DataPlace, table: DeltaTable) -> Mapping[str, int]:
     """The bytes of a table's files by its log, which spares asking a store for each of them; of a
     directory none, since it is asked as fast.
     """
-    rows = data_files(table, "path", "size_bytes") if isinstance(place, Remote) else ()
+    rows = data_files(table, "path", "size_bytes") if isinstance(place, RemotePath) else ()
     return {unquote(row["path"]): row["size_bytes"] or 0 for row in rows}
 
 

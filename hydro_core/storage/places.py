@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from hydro_core.errors import InfrastructureError
-from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.storage.remote import DataPlace, RemotePath
 
 # Patterns of names in a store, as a shell has them: `*`, `**`, `?` and `[…]`.
 
@@ -22,17 +22,17 @@ from hydro_core.storage.remote import DataPlace, Remote
 WILD = frozenset("*?[")
 
 
-def fixed_part(pattern: Remote) -> Remote:
+def fixed_part(pattern: RemotePath) -> RemotePath:
     """The folder that a pattern begins with, before its first sign."""
     parts = []
     for part in pattern.parts[:-1]:
         if WILD & set(part):
             break
         parts.append(part)
-    return Remote(pattern.scheme, pattern.bucket, "/".join(parts), pattern.settings)
+    return RemotePath(pattern.scheme, pattern.bucket, "/".join(parts), pattern.settings)
 
 
-def matching(pattern: Remote) -> Iterator[Remote]:
+def matching(pattern: RemotePath) -> Iterator[RemotePath]:
     """The files that a pattern matches, and those below folders that it matches."""
     matches = re.compile(_expression(pattern.parts))
     for file in fixed_part(pattern).files():
@@ -93,7 +93,7 @@ Identity = tuple[int, ...]
 
 def remove_tree(place: DataPlace, *, ignore_errors: bool = False) -> None:
     """Removes a folder with all that is in it; `ignore_errors`: what cannot be removed stays."""
-    if isinstance(place, Remote):
+    if isinstance(place, RemotePath):
         with suppress(*((InfrastructureError,) if ignore_errors else ())):
             place.store.delete_below(place.key)
     else:
@@ -115,7 +115,7 @@ def identity_of(file: DataPlace) -> Identity:
     Raises:
         FileNotFoundError: it is not there.
     """
-    if isinstance(file, Remote):
+    if isinstance(file, RemotePath):
         found = file.stat()
         return found.st_size, found.st_mtime_ns
     stat = file.stat()
@@ -127,9 +127,9 @@ def identity_of(file: DataPlace) -> Identity:
 def are_there(files: Iterable[DataPlace]) -> bool:
     """Whether files are all there; a store is asked once for each folder that they are in."""
     wanted = list(files)
-    folders = {file.parent for file in wanted if isinstance(file, Remote)}
+    folders = {file.parent for file in wanted if isinstance(file, RemotePath)}
     there: set[DataPlace] = {file for folder in folders for file in folder.files()}
-    return all(file in there if isinstance(file, Remote) else file.exists() for file in wanted)
+    return all(file in there if isinstance(file, RemotePath) else file.exists() for file in wanted)
 
 
 def pieces_of(file: DataPlace) -> Iterator[bytes]:
@@ -138,7 +138,7 @@ def pieces_of(file: DataPlace) -> Iterator[bytes]:
     Raises:
         FileNotFoundError: it is not there.
     """
-    if isinstance(file, Remote):
+    if isinstance(file, RemotePath):
         yield from file.store.pieces(file.key)
         return
     with file.open("rb") as content:
@@ -179,7 +179,7 @@ def carry(file: DataPlace, to: DataPlace) -> None:
     match file, to:
         case (Path(), Path()):
             shutil.copy2(file, to)
-        case (Remote(), Remote()) if file.store is to.store:
+        case (RemotePath(), RemotePath()) if file.store is to.store:
             file.store.copy(file.key, to.key)
         case _:
             write_pieces(to, pieces_of(file))
@@ -190,7 +190,7 @@ def second_name(file: DataPlace, to: DataPlace) -> None:
     them once more.
     """
     match file, to:
-        case (Remote(), Remote()):
+        case (RemotePath(), RemotePath()):
             carry(file, to)
         case (Path(), Path()):
             try:
@@ -212,7 +212,7 @@ def has_second_name(file: DataPlace, to: DataPlace) -> bool:
 
 def write_whole(file: DataPlace, text: str) -> None:
     """Writes a file that others may read meanwhile: they find it as it was, or as it is then."""
-    if isinstance(file, Remote):
+    if isinstance(file, RemotePath):
         file.write_bytes(text.encode())
         return
     part = file.with_name(f"{file.name}.part")
@@ -225,7 +225,7 @@ def write_whole(file: DataPlace, text: str) -> None:
 
 def entries_in(folder: DataPlace) -> list[DataPlace]:
     """The folders in a folder, and the files, by name; none where it is not there."""
-    if isinstance(folder, Remote):
+    if isinstance(folder, RemotePath):
         return list(folder.iterdir())
     return sorted(folder.iterdir()) if folder.is_dir() else []
 
@@ -243,7 +243,7 @@ def derived_place(place: DataPlace) -> Path | None:
 
 def files_in(folder: DataPlace) -> Iterator[DataPlace]:
     """The files in a folder, and those in folders in it; none where it is not there."""
-    if isinstance(folder, Remote):
+    if isinstance(folder, RemotePath):
         yield from folder.files()
     else:
         yield from (file for file in folder.rglob("*") if file.is_file())

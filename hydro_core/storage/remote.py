@@ -35,7 +35,7 @@ class RemoteStat:
 
 
 @dataclass(frozen=True, slots=True)
-class Remote:
+class RemotePath:
     """A place in a bucket."""
 
     scheme: str
@@ -47,10 +47,10 @@ class Remote:
     def __str__(self) -> str:
         return f"{self.scheme}://{self.bucket}/{self.key}".rstrip("/")
 
-    def __truediv__(self, below: str | PurePosixPath) -> Remote:
+    def __truediv__(self, below: str | PurePosixPath) -> RemotePath:
         return replace(self, key=str(PurePosixPath(self.key, below)), listed=None)
 
-    def __lt__(self, other: Remote) -> bool:
+    def __lt__(self, other: RemotePath) -> bool:
         return str(self) < str(other)
 
     @property
@@ -89,7 +89,7 @@ class Remote:
         return PurePosixPath(self.key).parts
 
     @property
-    def parent(self) -> Remote:
+    def parent(self) -> RemotePath:
         """The folder that it is in."""
         parent = str(PurePosixPath(self.key).parent)
         return replace(self, key="" if parent == "." else parent, listed=None)
@@ -107,11 +107,11 @@ class Remote:
             options["aws_profile"] = self.settings.profile
         return options
 
-    def absolute(self) -> Remote:
+    def absolute(self) -> RemotePath:
         """Itself."""
         return self
 
-    def relative_to(self, base: Remote) -> PurePosixPath:
+    def relative_to(self, base: RemotePath) -> PurePosixPath:
         """Its name below a folder."""
         return PurePosixPath(self.key).relative_to(base.key)
 
@@ -139,14 +139,14 @@ class Remote:
             raise FileNotFoundError(f"{self} is not there")
         return _stat(found)
 
-    def files(self, after: str | None = None) -> Iterator[Remote]:
+    def files(self, after: str | None = None) -> Iterator[RemotePath]:
         """The files below it, as the store lists them; those that it is itself not among them."""
         offset = None if after is None else f"{self.key}/{after}"
         for found in self.store.list(self.key, offset):
             if not found.name.endswith("/"):
                 yield replace(self, key=found.name, listed=_stat(found))
 
-    def iterdir(self) -> Iterator[Remote]:
+    def iterdir(self) -> Iterator[RemotePath]:
         """The folders in it, and the files."""
         folders, files = self.store.folder(self.key)
         for name in folders:
@@ -181,7 +181,7 @@ class Remote:
 class RemoteFile(io.RawIOBase):
     """The bytes of a file in a store; what is read is asked for then."""
 
-    def __init__(self, place: Remote) -> None:
+    def __init__(self, place: RemotePath) -> None:
         super().__init__()
         self._place, self._store, self._key = place, place.store, place.key
         self._size, self._at = place.stat().st_size, 0
@@ -253,13 +253,13 @@ _ATTEMPTS = 4
 _PIECE = 1024 * 1024
 """Bytes that are asked for at once, of a file that is read from its start to its end."""
 
-DataPlace = Path | Remote
+DataPlace = Path | RemotePath
 """Where a file or a folder is."""
 
 
 def name_below(file: DataPlace, base: DataPlace) -> str:
     match file, base:
-        case (Remote(), Remote()):
+        case (RemotePath(), RemotePath()):
             return str(file.relative_to(base))
         case (Path(), Path()):
             return str(file.relative_to(base))
@@ -270,7 +270,7 @@ def name_below(file: DataPlace, base: DataPlace) -> str:
 def file_known(base: DataPlace, name: str, size: int, written: int) -> DataPlace:
     """A file below a folder, of which a listing has told what `stat` tells."""
     file = base / name
-    return replace(file, listed=RemoteStat(size, written)) if isinstance(file, Remote) else file
+    return replace(file, listed=RemoteStat(size, written)) if isinstance(file, RemotePath) else file
 
 
 def is_remote(text: str) -> bool:
@@ -283,7 +283,7 @@ def is_remote(text: str) -> bool:
     return found is not None and found[1].lower() in KINDS
 
 
-def remote_at(text: str, settings: StorageSettings = StorageSettings()) -> Remote:  # noqa: B008
+def remote_at(text: str, settings: StorageSettings = StorageSettings()) -> RemotePath:  # noqa: B008
     """The place that a URL names.
 
     Raises:
@@ -302,7 +302,7 @@ def remote_at(text: str, settings: StorageSettings = StorageSettings()) -> Remot
         cure = "leave it out: credentials come from the environment, a profile or a role"
         what = "a URL of a store has no user and no password"
         raise ProgramError.of("config", what, help=cure)
-    return Remote(scheme, bucket, key, settings)
+    return RemotePath(scheme, bucket, key, settings)
 
 
 def _shown(text: str) -> str:

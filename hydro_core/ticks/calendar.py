@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from hydro_core.errors import ProgramError
 from hydro_core.lang.source import did_you_mean
-from hydro_core.ticks.every import Every
+from hydro_core.ticks.every import TickLength
 
 _FIRST, _LAST = (end.replace(tzinfo=UTC) for end in (datetime.min, datetime.max))
 """What lies outside of what times can say begins at these."""
@@ -74,16 +74,16 @@ class Calendar:
         _ = self.waits
 
     @cached_property
-    def length(self) -> Every:
+    def length(self) -> TickLength:
         """The length of a window."""
-        return Every.parse(self.every, "every")
+        return TickLength.parse(self.every, "every")
 
     @cached_property
     def waits(self) -> timedelta:
         """The delay as a length of time."""
         if not self.delay:
             return timedelta()
-        length = Every.parse(self.delay, "delay")
+        length = TickLength.parse(self.delay, "delay")
         if length.unit == "mo":
             raise _wrong(f"`delay`: {self.delay!r} has no fixed length", "take m, h, d or w")
         return length.start_of(1, self.origin) - self.origin

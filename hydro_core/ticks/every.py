@@ -25,18 +25,18 @@ _MONDAY = datetime(1970, 1, 5, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Every:
+class TickLength:
     """The length of a tick: `count` units."""
 
     count: int
     unit: Unit
 
     @staticmethod
-    def parse(text: str, what: str = "--every") -> Every:
+    def parse(text: str, what: str = "--every") -> TickLength:
         """The length that a text such as `15m` names; an error calls it `what`.
 
         >>> Every.parse("15m")
-        Every(count=15, unit='m')
+        TickLength(count=15, unit='m')
         """
         found = _TEXT.fullmatch(text.strip())
         if found is None:
@@ -46,7 +46,7 @@ class Every:
                 help="a number and m, h, d, w or mo: `15m`, `1h`, `1d`, `1w`, `1mo`",
             )
         unit: Unit = found[2]  # type: ignore[assignment]
-        return Every(int(found[1]), unit)
+        return TickLength(int(found[1]), unit)
 
     def __str__(self) -> str:
         return f"{self.count}{self.unit}"
@@ -54,7 +54,7 @@ class Every:
     def floor(self, time: datetime) -> datetime:
         """The time cut down to a whole length: weeks begin on Mondays, months on their first day.
 
-        >>> Every(1, "w").floor(datetime(2024, 5, 16, 9, tzinfo=UTC)).date()
+        >>> TickLength(1, "w").floor(datetime(2024, 5, 16, 9, tzinfo=UTC)).date()
         datetime.date(2024, 5, 13)
         """
         if self.unit == "mo":

@@ -15,9 +15,16 @@ from typing import Any
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.itemwise import SINK
 from hydro_core.catalog.spec import Args
-from hydro_core.compile import Compiled, stratified
+from hydro_core.compile import CompiledProgram, stratified
 from hydro_core.ir.graph import Endpoint, Graph, Node, behind
-from hydro_core.program_change.difference import NEW, NEW_PLAN, OLD, OLD_PLAN, Difference, Disproved
+from hydro_core.program_change.difference import (
+    NEW,
+    NEW_PLAN,
+    OLD,
+    OLD_PLAN,
+    Difference,
+    DisprovedOutput,
+)
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.item import ItemType, Order, Row
 from hydro_core.types.values import RowItem
@@ -73,7 +80,7 @@ class Trial:
 
     def corrected(self, found: Difference) -> Difference:
         """The difference, in which nothing is the same that was seen not to be."""
-        wrong = Disproved(frozenset(self.outputs), frozenset(self.states))
+        wrong = DisprovedOutput(frozenset(self.outputs), frozenset(self.states))
         return replace(found, disproved=wrong)
 
 
@@ -133,7 +140,7 @@ def _claim(before: Typed, after: Typed, output: str) -> Claim:
     return Claim(one, other, columns)
 
 
-def _seen(typed: Typed, streams: Mapping[str, Sequence[Endpoint]]) -> Compiled:
+def _seen(typed: Typed, streams: Mapping[str, Sequence[Endpoint]]) -> CompiledProgram:
     """The part of a program that makes these streams, which are its outputs."""
     graph = typed.graph
     made_of = behind(graph, (end.node for ends in streams.values() for end in ends))
@@ -147,7 +154,7 @@ def _seen(typed: Typed, streams: Mapping[str, Sequence[Endpoint]]) -> Compiled:
 
 
 def _ticks(
-    one: Compiled, other: Compiled, rng: Random, constants: Sequence[Any]
+    one: CompiledProgram, other: CompiledProgram, rng: Random, constants: Sequence[Any]
 ) -> tuple[TickInputs, TickInputs]:
     """The same random items for inputs of one name and type, whatever the order of columns."""
     inputs = {
@@ -183,8 +190,8 @@ def _of_type(item: Any, of: ItemType) -> Any:
 
 
 def _mismatches(
-    one: Compiled,
-    other: Compiled,
+    one: CompiledProgram,
+    other: CompiledProgram,
     claims: Mapping[str, Claim],
     ticks: tuple[TickInputs, TickInputs],
 ) -> Iterator[tuple[str, ClaimMismatch]]:

@@ -12,7 +12,7 @@ from itertools import pairwise
 from random import Random
 from typing import Any, TypeVar
 
-from hydro_core.compile import Compiled
+from hydro_core.compile import CompiledProgram
 from hydro_core.errors import DataError
 from hydro_core.functions.tree import Const, Fn
 from hydro_core.reference.interpreter import run_ticks
@@ -30,7 +30,7 @@ _START, _DAY = datetime(2024, 1, 1, tzinfo=UTC), timedelta(days=1)
 """Ticks are days, near the random times."""
 
 
-def random_ticks(program: Compiled, rng: Random) -> TickInputs:
+def random_ticks(program: CompiledProgram, rng: Random) -> TickInputs:
     items = {name: stream.item for name, stream in program.typed.inputs.items()}
     batches = random_batches(items, rng, constants_of(program))
     starts = [_START + number * _DAY for number in range(len(batches) + 1)]
@@ -103,7 +103,7 @@ def _fits(constant: Any, item: ItemType) -> bool:
     return True
 
 
-def constants_of(program: Compiled) -> tuple[Any, ...]:
+def constants_of(program: CompiledProgram) -> tuple[Any, ...]:
     return tuple(
         found for node in program.graph for value in node.args.values() for found in _in(value)
     )
@@ -140,7 +140,7 @@ class Mismatch:
         )
 
 
-def validate(plan: Compiled, program: Compiled, ticks: TickInputs) -> Mismatch | None:
+def validate(plan: CompiledProgram, program: CompiledProgram, ticks: TickInputs) -> Mismatch | None:
     """Where the plan differs from the program on these ticks; None where it does not.
 
     Where the program fails, the plan only has to agree up to there.
@@ -157,7 +157,7 @@ def validate(plan: Compiled, program: Compiled, ticks: TickInputs) -> Mismatch |
 
 
 def first_difference(
-    program: Compiled, wanted: Sequence[Outputs], got: Sequence[Outputs]
+    program: CompiledProgram, wanted: Sequence[Outputs], got: Sequence[Outputs]
 ) -> tuple[int, str] | None:
     """The first tick at which two runs differ, as far as both go, and in which output."""
     for tick, (expected, given) in enumerate(zip(wanted, got, strict=False)):
@@ -169,7 +169,7 @@ def first_difference(
 
 
 def validate_randomly(
-    plan: Compiled, program: Compiled, runs: int, seed: int = 0
+    plan: CompiledProgram, program: CompiledProgram, runs: int, seed: int = 0
 ) -> Mismatch | None:
     for number in range(runs):
         ticks = random_ticks(program, Random(f"{seed}/{number}"))  # noqa: S311 - nothing is secret
@@ -180,7 +180,7 @@ def validate_randomly(
 
 
 def outputs_before_failure(
-    compiled: Compiled, ticks: TickInputs, settings: Settings | None = None
+    compiled: CompiledProgram, ticks: TickInputs, settings: Settings | None = None
 ) -> tuple[list[Outputs], DataError | None]:
     """The outputs of the ticks before the first that fails, and how it does."""
     found: list[Outputs] = []

@@ -10,8 +10,14 @@ from random import Random
 from typing import Any, NamedTuple
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.analysis.slices import InputPosition, Known, Need, OutputSlice, SeenValues
-from hydro_core.compile import Compiled, stratified
+from hydro_core.analysis.slices import (
+    InputPosition,
+    ItemDemand,
+    KnownValues,
+    OutputSlice,
+    SeenValues,
+)
+from hydro_core.compile import CompiledProgram, stratified
 from hydro_core.errors import HydroError
 from hydro_core.ir.graph import Graph, Node
 from hydro_core.reference.bag import EMPTY, Bag
@@ -43,7 +49,7 @@ Tick = Callable[[int, Mapping[str, Sequence[Any]]], TickInput]
 class SlicedRun:
     """A slice at the ticks `first` to `last`; `load` comes before `run`."""
 
-    program: Compiled
+    program: CompiledProgram
     slice: OutputSlice
     first: int
     last: int
@@ -104,7 +110,7 @@ class SlicedRun:
         return zip(numbers, found, strict=True)
 
     @cached_property
-    def _program(self) -> Compiled:
+    def _program(self) -> CompiledProgram:
         asked = {node for node, _ in self.slice.edges} | self.slice.streams.keys()
         typed = self.program.typed
         kept = Graph.of(node for node in typed.graph if node.id in asked)
@@ -175,7 +181,7 @@ class SlicedRun:
         oldest = max((need.age for need in needs), default=0)
         return WantedRows(name, alternatives, max(0, self.first - oldest))
 
-    def _known(self, need: Need) -> Mapping[FieldPath, CanonicalValues]:
+    def _known(self, need: ItemDemand) -> Mapping[FieldPath, CanonicalValues]:
         found: dict[FieldPath, CanonicalValues] = {}
         for path, of in need.conditions:
             values = self._values(of)
@@ -184,7 +190,7 @@ class SlicedRun:
                 found[path] = {form: values[form] for form in both}
         return found
 
-    def _values(self, of: Known | SeenValues) -> CanonicalValues | None:
+    def _values(self, of: KnownValues | SeenValues) -> CanonicalValues | None:
         if isinstance(of, SeenValues):
             return self._seen.get(of)
         return {canonical(value): value for value in of.values}
@@ -200,7 +206,7 @@ class SlicedRun:
         tests = [test for age, test in self._tests[edge] if tick >= self.first - age]
         return bag if not all(tests) else Bag(filter(meets_one(tests), bag))
 
-    def _test(self, need: Need) -> FieldTests:
+    def _test(self, need: ItemDemand) -> FieldTests:
         return tuple((path, values) for path, values in self._known(need).items())
 
 
@@ -213,7 +219,7 @@ class LandedRow(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Shrunk:
+class ShrunkSlice:
     """Rows that are left of a slice."""
 
     rows: ItemsByTick
@@ -223,7 +229,7 @@ class Shrunk:
     runs: int
 
 
-def shrink(run: SlicedRun, seconds: float) -> Shrunk:
+def shrink(run: SlicedRun, seconds: float) -> ShrunkSlice:
     """Leaves out rows of a slice, as long as its answer at the last tick stays what it is.
 
     Args:
@@ -240,7 +246,7 @@ def shrink(run: SlicedRun, seconds: float) -> Shrunk:
         for row in [row for row in search.kept if row in search.stale]:
             search.reduce([row])
     kept = dict(search.kept)
-    return Shrunk(
+    return ShrunkSlice(
         _rows(run.rows, kept), len(everything) - len(kept), not search.untried, search.runs
     )
 

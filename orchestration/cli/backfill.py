@@ -32,13 +32,13 @@ from hydro_core.cli.output import Result
 from hydro_core.errors import DataError, shown_file
 from hydro_core.machine.locks import this_process
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.storage.remote import DataPlace, RemotePath
 from hydro_core.ticks.calendar import TickWindow, span
 from hydro_core.types.records import as_record
 
 from ..code_location.factory import project_definitions
 from ..code_location.records import end_orphans, refuse_lost_pipeline, unrecorded
-from ..flows.readiness import Ready
+from ..flows.readiness import ReadyTicks
 from ..instance.opening import open_instance
 from ..instance.run_tags import CORRECT, CORRECT_TAG, PARTITION, process_tag, range_tags
 from ..project import project
@@ -107,7 +107,7 @@ def _begun(
 
 
 def _backfill(
-    flow: FlowAsset, runner: TickRunner, ready: Ready, wanted: int | None, console: Console
+    flow: FlowAsset, runner: TickRunner, ready: ReadyTicks, wanted: int | None, console: Console
 ) -> dict[str, object]:
     """Runs the ticks up to the one that was asked for, else up to the last that may run; gives what
     that did, as JSON has it.
@@ -535,7 +535,7 @@ def _farewell(runner: TickRunner, flow: FlowAsset) -> None:
 
 
 def _shown(path: DataPlace) -> str:
-    return f"{path if isinstance(path, Remote) else shown_file(path)}/"
+    return f"{path if isinstance(path, RemotePath) else shown_file(path)}/"
 
 
 def _say(text: str, end: str = "\n") -> None:

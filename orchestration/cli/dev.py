@@ -54,7 +54,7 @@ _SECONDS_TO_STAY = 20
 _PR_SET_PDEATHSIG = 1
 
 
-class _Ended(BaseException):
+class _StopRequested(BaseException):
     """A signal asks for the end."""
 
 
@@ -75,7 +75,7 @@ def dev(options: Asked) -> Result:
                     _put_right(found, instance)
                 _say(f"The UI: {url}  (end it with Ctrl-C)")
                 return Result(code=_serve(found, port))
-        except _Ended:
+        except _StopRequested:
             return Result()
 
 
@@ -136,10 +136,10 @@ def _serve(found: Project, port: int) -> int:
     warnings = filter(None, [os.environ.get("PYTHONWARNINGS"), _SUPERSEDED])
     safe["PYTHONWARNINGS"] = ",".join(warnings)
     environment = {**os.environ, **environment_of(found.settings), **safe}
-    ui = _Kept("Dagster", command, environment)
+    ui = _WatchedProcess("Dagster", command, environment)
     words = [sys.executable, "-m", "hydro_core.cli.main", "worker"]
     answers = worker_answers(found.settings)
-    worker = None if answers else _Kept("the worker", words, environment)
+    worker = None if answers else _WatchedProcess("the worker", words, environment)
     try:
         return _wait(ui, worker, home)
     finally:
@@ -150,7 +150,7 @@ def _serve(found: Project, port: int) -> int:
                 worker.end()
 
 
-class _Kept:
+class _WatchedProcess:
     """A process that is there while the UI is: where it has ended, another one is started. It is a
     session of its own, and ends with this process.
     """
@@ -201,7 +201,7 @@ class _Kept:
         self._process.wait()
 
 
-def _wait(ui: _Kept, worker: _Kept | None, home: Path) -> int:
+def _wait(ui: _WatchedProcess, worker: _WatchedProcess | None, home: Path) -> int:
     forgotten = -math.inf
     while True:
         if time.monotonic() - forgotten > _SECONDS_A_DAY:
@@ -230,7 +230,7 @@ def _ends_with(parent: int) -> Callable[[], None]:
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:
-    raise _Ended
+    raise _StopRequested
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.settings import SparkSettings
 from hydro_core.spark.session.jars import DELTA, STORES, Packages
 from hydro_core.spark.session.java import default_share, find_java, java_version
-from hydro_core.storage.remote import Remote
+from hydro_core.storage.remote import RemotePath
 from hydro_core.types.records import as_record
 
 from ..project.console import Console
@@ -131,11 +131,13 @@ def of_directories(settings: ProjectSettings) -> Iterator[Finding]:
     }
     for what, place in places.items():
         yield from (
-            _kept_in_store(what, place) if isinstance(place, Remote) else (_written(what, place),)
+            _kept_in_store(what, place)
+            if isinstance(place, RemotePath)
+            else (_written(what, place),)
         )
 
 
-def _kept_in_store(what: str, place: Remote) -> Iterator[Finding]:
+def _kept_in_store(what: str, place: RemotePath) -> Iterator[Finding]:
     """The same of a store: what only one may write is written if it is absent, then removed."""
     file = place / f".hydrotick-doctor-{uuid.uuid4().hex[:8]}"
 
@@ -171,7 +173,7 @@ _MOST_APART = 300
 _SECONDS = 5
 
 
-def stores_of(flows: Sequence[FlowAsset], settings: ProjectSettings) -> Mapping[str, Remote]:
+def stores_of(flows: Sequence[FlowAsset], settings: ProjectSettings) -> Mapping[str, RemotePath]:
     """The places in stores that flows read, by the flow and the input."""
     found = {}
     for flow in flows:
@@ -181,17 +183,17 @@ def stores_of(flows: Sequence[FlowAsset], settings: ProjectSettings) -> Mapping[
             except HydroError:
                 # What is wrong with it is told with the flow.
                 continue
-            if isinstance(place, Remote):
+            if isinstance(place, RemotePath):
                 found[f"{flow.name}, input `{name}`"] = place
     return found
 
 
-def of_landings(places: Mapping[str, Remote]) -> Iterator[Finding]:
+def of_landings(places: Mapping[str, RemotePath]) -> Iterator[Finding]:
     for name, place in places.items():
         yield from looked(name, lambda place=place: _read(place))  # type: ignore[misc]
 
 
-def _read(place: Remote) -> str:
+def _read(place: RemotePath) -> str:
     first = next(place.files(), None)
     if first is None:
         there = place.is_file()
@@ -200,7 +202,7 @@ def _read(place: Remote) -> str:
     return f"{place} can be listed and read"
 
 
-def of_clocks(places: Mapping[str, Remote]) -> Iterator[Finding]:
+def of_clocks(places: Mapping[str, RemotePath]) -> Iterator[Finding]:
     """Compares the clock here with those of the stores, as far as they tell."""
     settings = [place.settings for place in places.values() if place.kind == "s3"]
     amazon = "https://s3.{}.amazonaws.com"
@@ -239,7 +241,7 @@ _RIGHTS = (
 
 
 def of_executors(
-    settings: ProjectSettings, flows: Sequence[FlowAsset], places: Mapping[str, Remote]
+    settings: ProjectSettings, flows: Sequence[FlowAsset], places: Mapping[str, RemotePath]
 ) -> Iterator[Finding]:
     """Starts Spark as ticks do, wherever flows run, and asks its executors which Python they have,
     and whether they reach what ticks read and write.
@@ -264,7 +266,7 @@ def _where(
 
 
 def _of(
-    what: str, settings: ProjectSettings, spark: SparkSettings, places: Sequence[Remote]
+    what: str, settings: ProjectSettings, spark: SparkSettings, places: Sequence[RemotePath]
 ) -> Iterator[Finding]:
     from hydro_core.spark.session.session import executor_pythons
 

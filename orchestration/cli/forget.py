@@ -10,7 +10,7 @@ from hydro_core.analysis.partition.terms import is_exact
 from hydro_core.cli.command import Asked
 from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
-from hydro_core.storage.remote import Remote
+from hydro_core.storage.remote import RemotePath
 from hydro_core.types.values import ValueProblem
 
 from ..code_location.records import runs_with
@@ -57,7 +57,7 @@ def forget(options: Asked) -> int:
         listed = f"{', '.join(runs[:_NAMED])}{', …' if len(runs) > _NAMED else ''}"
         console.say(f"Dagster's records of {len(runs):,} run(s) have the value: {listed}")
         console.say("  `dagster run delete RUN` removes one.")
-    in_store = isinstance(settings.pipelines, Remote)
+    in_store = isinstance(settings.pipelines, RemotePath)
     kept = ", versions of objects that the store keeps" if in_store else ""
     console.say(f"Copies, backups{kept} and logs are not reached.")
     console.give({**told, "commit": commit, "runs": runs})

@@ -13,7 +13,7 @@ from hydro_core.cli.output import Result
 from hydro_core.errors import DataError
 from hydro_core.files.local_path import local_path
 from hydro_core.project.discover import ASSETS, SETTINGS
-from hydro_core.storage.remote import Remote, is_remote, remote_at
+from hydro_core.storage.remote import RemotePath, is_remote, remote_at
 from hydro_core.storage.settings import StorageSettings
 
 from ..instance import SETTINGS as INSTANCE_SETTINGS
@@ -51,7 +51,7 @@ def init(options: Asked) -> Result:
     return Result(record, _says(directory, options.flow, made))
 
 
-def put_project(directory: Path, flow: str, store: Remote | None = None) -> list[str]:
+def put_project(directory: Path, flow: str, store: RemotePath | None = None) -> list[str]:
     """Makes a project with a flow of that name, and gives the names of its files.
 
     Args:
@@ -83,7 +83,7 @@ def put_project(directory: Path, flow: str, store: Remote | None = None) -> list
     return [*found, *landed]
 
 
-def _empty_folder(url: str) -> Remote:
+def _empty_folder(url: str) -> RemotePath:
     """The folder in a store that a URL names.
 
     Raises:

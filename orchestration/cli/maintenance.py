@@ -15,7 +15,7 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.store.ledger.ledger import LEDGER, Ledger
 from hydro_core.spark.store.ledger.lock import LOCK_FILE, WriterLock
 from hydro_core.storage.places import files_in, remove_tree
-from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.storage.remote import DataPlace, RemotePath
 from hydro_core.types.records import as_record
 
 from ..instance.run_tags import flow_of
@@ -24,7 +24,7 @@ from ..project.console import Console, asked_flow
 if TYPE_CHECKING:
     import dagster as dg
 
-    from hydro_core.spark.pipeline.verify import Verified
+    from hydro_core.spark.pipeline.verify import VerifyReport
 
     from ..flows.flows import Flows
     from ..runner.runner import TickRunner
@@ -63,7 +63,7 @@ def verified(asked: Iterable[FlowAsset], flows: Flows) -> Result:
     return Result(record, lines, int(any(one.problems for one in found.values())))
 
 
-def counted(found: Verified) -> str:
+def counted(found: VerifyReport) -> str:
     return (
         f"{found.tables:,} tables, {found.files:,} files, {found.rows:,} rows, "
         f"{found.bytes / 1e6:,.1f} MB"
@@ -142,7 +142,7 @@ def _start_over(flow: FlowAsset, runner: TickRunner) -> None:
 
 def _remove(directory: DataPlace) -> None:
     """Takes a pipeline's directory away as a whole, and what was left by one who was killed."""
-    if isinstance(directory, Remote):
+    if isinstance(directory, RemotePath):
         with WriterLock(directory):
             # Tables without a ledger are refused until they are gone.
             remove_tree(directory / LEDGER)

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hydro_core.analysis.slices import Known, all_columns, column_of, in_words, slice_of
+from hydro_core.analysis.slices import KnownValues, all_columns, column_of, in_words, slice_of
 from hydro_core.cli.command import Asked
 from hydro_core.cli.output import Result
 from hydro_core.compile import planned
 from hydro_core.errors import DataError, HydroError
 from hydro_core.printing.tables import table_lines
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.functions.reruns import Rerun, says
+from hydro_core.spark.functions.reruns import RerunCount, says
 from hydro_core.spark.pipeline.rows import rows_at
 from hydro_core.spark.store.schema import flattened
 from hydro_core.ticks.calendar import TickWindow
@@ -22,7 +22,7 @@ from hydro_core.types.item import FLOATS, WRONG, FieldPath, ItemType, at
 from hydro_core.types.json import to_json
 from hydro_core.types.values import ValueProblem
 from hydro_core.validation.random_ticks import same_items
-from hydro_core.validation.sliced import Shrunk, SlicedRun, shrink
+from hydro_core.validation.sliced import ShrunkSlice, SlicedRun, shrink
 
 from ..flows.slices import FlowSlices, Where, rows_where
 from ..project.console import asked_flow, value_in, wrong_where
@@ -144,7 +144,7 @@ def _narrowed(slices: FlowSlices, output: str, where: Where, stored: Sequence[An
     if all(need.conditions for alternatives in needs for need in alternatives):
         return where
     others = {
-        path: Known.of(known.column, [field_of(row, path) for row in stored])
+        path: KnownValues.of(known.column, [field_of(row, path) for row in stored])
         for path, known in all_columns(typed, output).items()
         if str(at(typed.outputs[output].item, path)) not in FLOATS
     }
@@ -163,7 +163,7 @@ def _there(
 
 
 def _where(slices: FlowSlices, output: str, texts: Sequence[str]) -> Where:
-    typed, found = slices.program.typed, dict[FieldPath, Known]()
+    typed, found = slices.program.typed, dict[FieldPath, KnownValues]()
     for text in texts:
         column, equals, value = text.partition("=")
         path = column_of(typed, output, column)
@@ -172,7 +172,9 @@ def _where(slices: FlowSlices, output: str, texts: Sequence[str]) -> Where:
         try:
             if not equals:
                 raise ValueProblem("there is no `=`")
-            found[path] = Known.of(column, [None if value == "null" else value_in(value, item)])
+            found[path] = KnownValues.of(
+                column, [None if value == "null" else value_in(value, item)]
+            )
         except ValueProblem as problem:
             cure = f"write `--where {column}=VALUE`; the column is {item}"
             raise wrong_where(text, str(problem), cure) from problem
@@ -190,11 +192,11 @@ class Why:
     """The rows as the table holds them; None: the tick is not committed."""
     rows: Sequence[Any] | None
     """The rows as the program gives them; None: there are too many landed rows to tell."""
-    shrunk: Shrunk | None
+    shrunk: ShrunkSlice | None
     """The landed rows that matter; None: there is nothing to explain."""
     there: Sequence[TickWindow]
     """If there is no such row: the ticks before at which there is one."""
-    ran_again: Sequence[Rerun]
+    ran_again: Sequence[RerunCount]
     """The functions for which the range of the tick ran again in Python."""
 
     @property

@@ -14,7 +14,7 @@ from hydro_core.cli.command import Asked, MisuseError
 from hydro_core.cli.output import Result
 from hydro_core.cli.programs import given_params, schemas_of
 from hydro_core.cli.run import read_ticks_file
-from hydro_core.compile import Compiled, compile_graph
+from hydro_core.compile import CompiledProgram, compile_graph
 from hydro_core.delivery import load_rules, open_graph
 from hydro_core.errors import DataError
 from hydro_core.lang.load import load
@@ -30,11 +30,11 @@ from hydro_core.types.item import ItemType
 from hydro_core.types.json import to_json
 from hydro_core.types.values import canonical
 from hydro_core.validation.simulation.schedules import (
-    Explored,
     GroundFact,
     Limits,
     ScheduledRules,
     ScheduleSearch,
+    SearchProgress,
     Story,
     as_ticks,
     facts_of,
@@ -46,9 +46,9 @@ from hydro_core.validation.simulation.schedules import (
 from hydro_core.validation.simulation.simulate import (
     Case,
     Divergence,
-    Failed,
-    Simulated,
+    FailedSimulation,
     Simulation,
+    SimulationResult,
     Subject,
 )
 
@@ -79,7 +79,7 @@ def simulate(options: Asked) -> Result:
     runs = options.runs or _RUNS[options.engine]
     progress = ProgressLine()
 
-    def ran(done: Simulated) -> None:
+    def ran(done: SimulationResult) -> None:
         progress.say(f"{done.runs} of {runs} runs, {done.ticks} ticks")
 
     done = Simulation(subject, on_spark).run(runs, options.seed, options.seconds, ran)
@@ -110,7 +110,9 @@ def _subject(options: Asked) -> tuple[Subject, str]:
     return Subject(program, endless.window, found.settings.core), named
 
 
-def _as_text(program: Compiled, done: Simulated, name: str, options: Asked) -> Iterator[str]:
+def _as_text(
+    program: CompiledProgram, done: SimulationResult, name: str, options: Asked
+) -> Iterator[str]:
     if done.failed is None:
         what = f"{done.runs} runs of {done.ticks} random ticks"
         if options.engine == "spark":
@@ -123,7 +125,9 @@ def _as_text(program: Compiled, done: Simulated, name: str, options: Asked) -> I
         yield f"{done.refused} of the runs ended at an error of the program, such as: {refused}"
 
 
-def _failed(program: Compiled, failed: Failed, name: str, seed: int) -> Iterator[str]:
+def _failed(
+    program: CompiledProgram, failed: FailedSimulation, name: str, seed: int
+) -> Iterator[str]:
     case, found = failed.case, failed.difference
     yield f"{name}: {_WAYS[found.way]} (run {failed.run + 1}, seed {seed})"
     least = "nothing of it can be left out" if failed.is_least else "there was no time for more"
@@ -155,7 +159,9 @@ def _failed(program: Compiled, failed: Failed, name: str, seed: int) -> Iterator
     yield from (f"  + {json.dumps(row, ensure_ascii=False)}" for row in given)
 
 
-def _as_json(program: Compiled, done: Simulated, name: str, seed: int) -> Mapping[str, Any]:
+def _as_json(
+    program: CompiledProgram, done: SimulationResult, name: str, seed: int
+) -> Mapping[str, Any]:
     refusal = None if done.refusal is None else done.refusal.as_json()
     told = {
         "program": name,
@@ -191,7 +197,7 @@ def _as_json(program: Compiled, done: Simulated, name: str, seed: int) -> Mappin
     }
 
 
-def _as_ticks(program: Compiled, case: Case) -> Mapping[str, Any]:
+def _as_ticks(program: CompiledProgram, case: Case) -> Mapping[str, Any]:
     """The ticks as `hydrotick run --ticks` takes them."""
     inputs = program.typed.inputs
     schemas = {name: to_ddl(stream.item) for name, stream in inputs.items()}
@@ -199,7 +205,7 @@ def _as_ticks(program: Compiled, case: Case) -> Mapping[str, Any]:
 
 
 def _json_ticks(
-    program: Compiled, case: Case, *, reordered: bool = False
+    program: CompiledProgram, case: Case, *, reordered: bool = False
 ) -> list[Mapping[str, Any]]:
     inputs = program.typed.inputs
     return [
@@ -212,7 +218,7 @@ def _json_ticks(
     ]
 
 
-def _differing(program: Compiled, found: Divergence) -> tuple[list[Any], list[Any]]:
+def _differing(program: CompiledProgram, found: Divergence) -> tuple[list[Any], list[Any]]:
     """The items of either side that the other has not; all of them where only the order differs."""
     if not found.output:
         return [], []
@@ -249,7 +255,7 @@ def simulate_schedules(options: Asked) -> Result:
     limits = Limits(options.steps, options.duplicates)
     progress = ProgressLine()
 
-    def explored(done: Explored) -> None:
+    def explored(done: SearchProgress) -> None:
         count = f"{done.schedules:,} of {options.schedules:,} schedules"
         progress.say(f"{count}, {done.ticks:,} ticks")
 
@@ -270,7 +276,7 @@ class _Report:
     schemas: Mapping[str, ItemType]
     name: str
     seed: int
-    done: Explored
+    done: SearchProgress
     story: Story | None
 
     def ticks(self) -> Mapping[str, Any]:

@@ -29,8 +29,8 @@ from hydro_core.types.item import QUARANTINE
 from hydro_core.types.records import as_record
 
 from ..code_location.next_run import next_run
-from ..deploy.deployments import Undeployed, started_empty
-from ..flows.flows import Flows, Quarantined, quarantined
+from ..deploy.deployments import UndeployedChanges, started_empty
+from ..flows.flows import Flows, QuarantineCounts, quarantined
 from ..flows.landed_past import look, missing
 from ..flows.late_arrivals import (
     UNCHANGED,
@@ -112,7 +112,7 @@ class FlowStatus:
     """The functions for which ranges of ticks ran again in Python."""
     spark_conf: Mapping[str, str]
     """The settings of Spark's own that its ticks run with, and where if not on this machine."""
-    quarantine: Quarantined | None = None
+    quarantine: QuarantineCounts | None = None
     """How many rows are in quarantine; None: the flow has no such output."""
     events: Mapping[str, LateEvents] = field(default_factory=dict)
     """The inputs of which rows of the last committed tick are of events from before its window."""
@@ -163,7 +163,7 @@ def status_of(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None
     serving = _known(lambda: flows.deployments.active(flow), None)
     spark = flows.settings_for(flow).spark
     where = {} if spark.master.startswith("local") else {"spark.master": spark.master}
-    undeployed = Undeployed() if serving is None else flows.deployments.undeployed(flow)
+    undeployed = UndeployedChanges() if serving is None else flows.deployments.undeployed(flow)
     return FlowStatus(
         flow=flow.name,
         committed=done,

@@ -21,17 +21,17 @@ from dagster._core.definitions.definitions_load_context import (
     DefinitionsLoadType,
 )
 
-from hydro_core.analysis.lineage import Described
+from hydro_core.analysis.lineage import ColumnDescriptions
 from hydro_core.analysis.partition.partitioning import partition
 from hydro_core.artifact.deployment import WrittenDeployment
 from hydro_core.errors import HydroError, Span
 from hydro_core.files.local_path import place_at
 from hydro_core.lang.comments import Comments
 from hydro_core.plan.tick_plan import TickPlan
-from hydro_core.project.discover import Broken
+from hydro_core.project.discover import BrokenFlow
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.quarantine import QUARANTINE_COLUMNS
-from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.storage.remote import DataPlace, RemotePath
 from hydro_core.storage.settings import StorageSettings
 from hydro_core.ticks.calendar import Calendar, Feed, cron_of
 from hydro_core.types.item import QUARANTINE
@@ -72,7 +72,7 @@ def asset_key(flow: FlowAsset, asset: str) -> dg.AssetKey:
     return dg.AssetKey(asset_path(flow, asset))
 
 
-def flow_specs(flow: FlowAsset, shape: FlowShape, about: About) -> list[dg.AssetSpec]:
+def flow_specs(flow: FlowAsset, shape: FlowShape, about: AssetDescription) -> list[dg.AssetSpec]:
     common = {
         "skippable": True,
         "group_name": flow.name,
@@ -118,7 +118,7 @@ def _mapping(offset: int) -> dg.TimeWindowPartitionMapping:
 def _state(
     flow: FlowAsset,
     state: StateShape,
-    about: About,
+    about: AssetDescription,
     shown: Mapping[str, Any],
     common: Mapping[str, Any],
 ) -> dg.AssetSpec:
@@ -144,7 +144,7 @@ def _state(
 def _output(
     flow: FlowAsset,
     output: OutputShape,
-    about: About,
+    about: AssetDescription,
     shown: Mapping[str, Any],
     common: Mapping[str, Any],
 ) -> dg.AssetSpec:
@@ -176,7 +176,7 @@ def _output(
 
 
 def input_specs(
-    flow: FlowAsset, shape: FlowShape, about: About, root: Path
+    flow: FlowAsset, shape: FlowShape, about: AssetDescription, root: Path
 ) -> Iterator[dg.AssetSpec]:
     """The landing tables, which others write; `root` is the project's landing directory."""
     for name, landing in flow.landings.items():
@@ -189,7 +189,7 @@ def input_specs(
         said = "" if said == about.comments.head else f"{said}\n\n"
         landed = place_at(landing.path, StorageSettings())
         cut = {landing.column: "tells the tick that a row is of"} if landing.column else {}
-        kind = kind_of(landed if isinstance(landed, Remote) else root / landed)
+        kind = kind_of(landed if isinstance(landed, RemotePath) else root / landed)
         yield dg.AssetSpec(
             asset_key(flow, f"landing/{name}"),
             group_name=flow.name,
@@ -209,7 +209,7 @@ def kind_of(landed: DataPlace) -> str | None:
     """The kind of what has landed, by Dagster's name for it; None where nothing has. A store is not
     asked: whoever loads the code need not reach it.
     """
-    if isinstance(landed, Remote):
+    if isinstance(landed, RemotePath):
         return _KINDS.get(Path(landed.name.removesuffix(".gz")).suffix)
     if (landed / "_delta_log").is_dir():
         return "deltalake"
@@ -259,7 +259,7 @@ def broken_specs(flow: FlowAsset, error: HydroError) -> Iterator[dg.AssetSpec]:
         yield _broken(flow.name, asset, f"{says}\n\n", error, str(flow.program))
 
 
-def broken_spec(broken: Broken) -> dg.AssetSpec:
+def broken_spec(broken: BrokenFlow) -> dg.AssetSpec:
     says = f"What `{broken.folder}` declares is wrong, so nothing of it can run:\n\n"
     return _broken(broken.name, "program", says, broken.error, str(broken.folder))
 
@@ -296,7 +296,7 @@ SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class AssetDescription:
     """The deployment of a flow as its assets show it; none where the program is shown as written.
 
     `drawing` is the drawing of the plan in markdown, `comments` are those of the program, `columns`
@@ -306,7 +306,7 @@ class About:
 
     drawing: str
     comments: Comments
-    columns: Described
+    columns: ColumnDescriptions
     strata: Mapping[int, str] = field(default_factory=dict)
     """Sentence about each stratum."""
     written: WrittenDeployment | None = None

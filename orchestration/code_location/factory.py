@@ -21,7 +21,7 @@ from hydro_core.analysis.lineage import described
 from hydro_core.errors import HydroError, Span
 from hydro_core.ir.render import picture_of, svg
 from hydro_core.project.check import check_alone, no_such_output
-from hydro_core.project.discover import Broken
+from hydro_core.project.discover import BrokenFlow
 from hydro_core.project.flow_asset import FlowAsset
 
 from ..deploy.deployments import comments_of, fitted, plan_as_written
@@ -30,7 +30,7 @@ from ..project.settings import ProjectSettings
 from ..project.shape import shape_of
 from ..runner.runner import TickRunner
 from .asset_specs import (
-    About,
+    AssetDescription,
     broken_spec,
     broken_specs,
     deployment_shown,
@@ -55,7 +55,7 @@ class FlowDefinitions:
 def project_definitions(
     flows: Sequence[FlowAsset],
     runner: TickRunner,
-    broken: Sequence[Broken] = (),
+    broken: Sequence[BrokenFlow] = (),
     executor: dg.ExecutorDefinition | None = dg.in_process_executor,
 ) -> dg.Definitions:
     """The definitions of several flows whose ticks `runner` runs.
@@ -104,7 +104,7 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
     drawing = f"![{drawn.name}](data:image/svg+xml;base64,{image})"
     comments = comments_of(flow, shown)
     columns = described(plan.typed if shown is None else shown.deployment.program.typed, comments)
-    about = About(
+    about = AssetDescription(
         drawing,
         comments,
         columns,

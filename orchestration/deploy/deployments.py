@@ -19,7 +19,7 @@ from hydro_core.artifact.deployment import (
     Costs,
     Deployment,
     ProgramMeaning,
-    Validated,
+    Validation,
     WrittenDeployment,
     deployment_name,
     deployment_numbers,
@@ -52,10 +52,10 @@ from hydro_core.storage.remote import DataPlace
 from hydro_core.types.item import QUARANTINE, declared_columns
 
 if TYPE_CHECKING:
-    from hydro_core.compile import Compiled
+    from hydro_core.compile import CompiledProgram
     from hydro_core.lang.comments import Comments
     from hydro_core.optimize.cost import Statistics
-    from hydro_core.optimize.optimizer import Optimized
+    from hydro_core.optimize.optimizer import OptimizedProgram
     from hydro_core.spark.store.ledger.commit import Commit
     from hydro_core.spark.store.ledger.ledger import Ledger
 
@@ -231,7 +231,7 @@ class Deployments:
                 return cached
         return newest_deployment(self._pipelines / flow.name, name)
 
-    def program(self, flow: FlowAsset) -> Compiled:
+    def program(self, flow: FlowAsset) -> CompiledProgram:
         """The program as it was written of which the plan is that ticks run by.
 
         Raises:
@@ -244,37 +244,39 @@ class Deployments:
             return program_of(flow)
         return stratified(prepared.deployment.program.typed)
 
-    def undeployed(self, flow: FlowAsset) -> Undeployed:
+    def undeployed(self, flow: FlowAsset) -> UndeployedChanges:
         """The changes of the program that are not deployed; none where it is the active one.
 
         The optimizer is not asked: a program that says the same in another way is reported, too.
         """
         active = self.active(flow)
         if active is None:
-            return Undeployed()
+            return UndeployedChanges()
         deployed = active.deployment
         try:
             now = undeployed_meaning(flow, deployed)
         except (DataError, ProgramError) as error:
             first = error.diagnostics[0].message
             says = f"`{_program_name(flow)}` cannot be deployed as it is: {first}"
-            return Undeployed(says, deployable=False)
+            return UndeployedChanges(says, deployable=False)
         if now is None:
-            return Undeployed()
+            return UndeployedChanges()
         was = program_meaning(deployed.program.typed)
         changed = {name for name, meant in was.outputs.items() if now.outputs.get(name) != meant}
         params = changed_params(deployed.params, written(params_given(flow)))
         if params and texts_of(flow) == deployed.program.texts:
-            return Undeployed(f"not deployed: {', '.join(params)}", frozenset(changed))
+            return UndeployedChanges(f"not deployed: {', '.join(params)}", frozenset(changed))
         has = deployed.sharding
         if not changed and now.inputs == was.inputs and sharding_of(flow) != has:
-            return Undeployed(f"the shards that its asset asks for are not deployed; {served(has)}")
+            return UndeployedChanges(
+                f"the shards that its asset asks for are not deployed; {served(has)}"
+            )
         says = f"`{_program_name(flow)}` has changes that are not deployed"
-        return Undeployed(says, frozenset(changed))
+        return UndeployedChanges(says, frozenset(changed))
 
 
 @dataclass(frozen=True, slots=True)
-class Undeployed:
+class UndeployedChanges:
     """Changes of a program that are not deployed, in words, and the outputs that they change."""
 
     says: str = ""
@@ -423,7 +425,7 @@ def deployment_for(flow: FlowAsset, known: KnownData | None = None) -> Deploymen
     program, before = stratified(made.program.typed), made.costs.before
     wrong = validate_randomly(stratified(made.plan.typed), program, _RUNS, _SEED)
     if wrong is None:
-        return replace(made, validated=Validated(_RUNS, _SEED))
+        return replace(made, validated=Validation(_RUNS, _SEED))
     written = _deployment(flow, program, as_written)
     note = f"it runs as it is written, since the optimized plan is not the same: {wrong}"
     return replace(written, costs=Costs(before, before), notes=(note, *written.notes))
@@ -443,7 +445,7 @@ def untried_deployment(flow: FlowAsset, known: KnownData | None = None) -> Deplo
 
 
 def _deployment(
-    flow: FlowAsset, program: Compiled, plan: Callable[[Compiled], Optimized]
+    flow: FlowAsset, program: CompiledProgram, plan: Callable[[CompiledProgram], OptimizedProgram]
 ) -> Deployment:
     """What is deployed of a program, each part of which is planned so: the whole, or the shards
     that the asset asks for.

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from hydro_core.program_change.difference import Difference
     from hydro_core.spark.store.ledger.commit import Commit
 
-    from ..quality.changed import Changed
+    from ..quality.changed import ChangedRows
     from ..runner.runner import TickRunner
 
 
@@ -75,7 +75,7 @@ class DeployPlan:
     """The inputs whose landed past is lost, and how that is known."""
     arrived: Mapping[str, AsArrived] = field(default_factory=dict)
     """Of the inputs whose landed past is read, the rows that came late."""
-    compared: Mapping[str, Changed] = field(default_factory=dict)
+    compared: Mapping[str, ChangedRows] = field(default_factory=dict)
     """Of each output how the last ticks differ, if that was asked for."""
     read_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Of outputs that the program drops, the flows of the project that read them."""

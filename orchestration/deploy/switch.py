@@ -17,7 +17,7 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
 
 from ..flows.landed_past import as_arrived, refuse_gone
-from ..quality.changed import Changed, changed_as_of, sum_of
+from ..quality.changed import ChangedRows, changed_as_of, sum_of
 from ..runner.ranges import OnComputed, Ranges, ReadBatches, faults_of, kept_for_checks, run_staged
 from .deployments import fitted
 from .planning import DeployPlan, Work
@@ -25,7 +25,7 @@ from .planning import DeployPlan, Work
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.batches import Batch
     from hydro_core.spark.pipeline.pipeline import Pipeline
-    from hydro_core.spark.pipeline.rework import Rework
+    from hydro_core.spark.pipeline.rework import StagedPast
     from hydro_core.spark.store.ledger.commit import Commit
 
     from ..runner.runner import TickRunner
@@ -55,7 +55,7 @@ def deploy(plan: DeployPlan, runner: TickRunner, computed: OnComputed) -> Commit
 
 def compare(
     plan: DeployPlan, runner: TickRunner, ticks: int, computed: OnComputed
-) -> Mapping[str, Changed]:
+) -> Mapping[str, ChangedRows]:
     """How the outputs of the last so many ticks would differ, by running them; nothing stays.
 
     It is about the outputs that both programs have and that have a past by the new one, in the
@@ -69,7 +69,7 @@ def compare(
     outputs = plan.difference.outputs
     both = frozenset(n for n, o in outputs.items() if o.change in ("same", "changed", "columns"))
     restated = both & plan.work.wanted.outputs
-    differing = dict.fromkeys(both - restated - plan.begun, Changed(0, 0))
+    differing = dict.fromkeys(both - restated - plan.begun, ChangedRows(0, 0))
     if not restated:
         return differing
     work = plan.computing(WantedTables(outputs=restated), {})
@@ -192,7 +192,7 @@ def _refuse_outdated(plan: DeployPlan, active: Pipeline) -> None:
         )
 
 
-def _ranges(plan: DeployPlan, work: Work, runner: TickRunner, rework: Rework) -> Ranges:
+def _ranges(plan: DeployPlan, work: Work, runner: TickRunner, rework: StagedPast) -> Ranges:
     """The ranges of the past that are staged and judged."""
     flow, by = plan.flow, work.made_by
     own = fitted(flow, plan.target.deployment.plan)
@@ -209,7 +209,7 @@ def _ranges(plan: DeployPlan, work: Work, runner: TickRunner, rework: Rework) ->
 
 
 def _as_read(
-    runner: TickRunner, flow: FlowAsset, rework: Rework, names: Collection[str]
+    runner: TickRunner, flow: FlowAsset, rework: StagedPast, names: Collection[str]
 ) -> ReadBatches:
     """Reads the landings as committed ticks have read them, each row with its tick of arrival.
 
@@ -232,7 +232,7 @@ def _as_read(
 
 
 def _compute(
-    rework: Rework, ranges: Ranges, computed: OnComputed, runner: TickRunner
+    rework: StagedPast, ranges: Ranges, computed: OnComputed, runner: TickRunner
 ) -> Mapping[str, Any] | None:
     """Runs the staged ticks, and gives the facts that the ledger keeps for the checks.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from hydro_core.cli.command import Asked
 from hydro_core.cli.output import Result
-from hydro_core.compile import Compiled
+from hydro_core.compile import CompiledProgram
 from hydro_core.engines import Options
 from hydro_core.errors import HydroError, shown_file
 from hydro_core.printing.tables import table_lines
@@ -61,7 +61,7 @@ def _judged(
     names = {flow.name for flow in wanted}
     for folder in dict.fromkeys(flow.folder for flow in wanted):
         there = [flow for flow in found.flows if flow.folder == folder]
-        programs: dict[str, Compiled] = {}
+        programs: dict[str, CompiledProgram] = {}
         for file in files_of_tests(there[0]):
             try:
                 tests = tests_in(file, there)
@@ -77,8 +77,8 @@ def _judged(
 
 
 def _program(
-    flow: FlowAsset, known: dict[str, Compiled], wrong: dict[str, HydroError]
-) -> Compiled | None:
+    flow: FlowAsset, known: dict[str, CompiledProgram], wrong: dict[str, HydroError]
+) -> CompiledProgram | None:
     if flow.name not in known:
         try:
             known[flow.name] = program_of(flow, served=flow.inputs)

@@ -180,7 +180,7 @@ class JudgedTest:
 
 
 @dataclass(slots=True)
-class _Reading:
+class _TestRows:
     """Rows of a test as items, and what does not fit."""
 
     problems: list[Diagnostic] = field(default_factory=list)
@@ -207,7 +207,7 @@ def judge(test: WrittenTest, typed: Typed, run: RunTicks) -> JudgedTest:
     """Runs a test of a program; what is wrong with it, or with a tick, is a failure of the test."""
     try:
         refuse(list(unknown_names(test, list(typed.inputs), list(typed.outputs))))
-        reading = _Reading()
+        reading = _TestRows()
         ticks = [
             {name: reading.items(rows, typed.inputs[name].item) for name, rows in t.inputs.items()}
             for t in test.ticks

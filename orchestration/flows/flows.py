@@ -23,7 +23,7 @@ from hydro_core.types.item import QUARANTINE, WRONG, declared_columns, is_widene
 
 from ..deploy.deployments import Deployments, fitted
 from ..project.settings import ProjectSettings
-from .readiness import HeldTick, Ready, held_by, ready
+from .readiness import HeldTick, ReadyTicks, held_by, ready
 
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.looks import Landings, LandingTable
@@ -110,7 +110,7 @@ class Flows:
         is_decision = last is not None and last.inputs and not last.ticks
         return last.committed if last is not None and is_decision else None
 
-    def ready(self, flow: FlowAsset) -> Ready:
+    def ready(self, flow: FlowAsset) -> ReadyTicks:
         """Which ticks may run now, and what the next one waits for; Spark is not needed."""
 
         def latest(name: str) -> int | datetime | None:
@@ -218,7 +218,7 @@ def _is_at(pipeline: Pipeline, places: Mapping[str, str]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Quarantined:
+class QuarantineCounts:
     """The rows in quarantine: those that the `last` commit put there, and `all` that are there."""
 
     last: int
@@ -227,7 +227,7 @@ class Quarantined:
     """The key of the last tick that has some."""
 
 
-def quarantined(flow: FlowAsset, flows: Flows) -> Quarantined | None:
+def quarantined(flow: FlowAsset, flows: Flows) -> QuarantineCounts | None:
     """How many rows a flow has in quarantine; None: what serves has none, or nothing serves."""
     try:
         if not flows.next_tick(flow) or QUARANTINE not in flows.plan(flow).graph.sinks:
@@ -241,8 +241,8 @@ def quarantined(flow: FlowAsset, flows: Flows) -> Quarantined | None:
 
         tick = last_tick(pipeline.store.tables[table], flows.next_tick(flow) - 1)
         if tick is None:
-            return Quarantined(last, found)
-        return Quarantined(last, found, flow.ticks.calendar.window(tick).key)
+            return QuarantineCounts(last, found)
+        return QuarantineCounts(last, found, flow.ticks.calendar.window(tick).key)
     except (DataError, ProgramError, OSError) as error:
         raise_outage(error)
         # What is wrong with a pipeline is told by what runs next.

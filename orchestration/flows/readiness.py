@@ -27,7 +27,7 @@ Latest = Callable[[str], int | datetime | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class ReadyTicks:
     """The ticks before `until` may run; `why` says what tick `until` waits for."""
 
     calendar: Calendar
@@ -80,7 +80,7 @@ def ready(
     committed: CommittedTicks,
     now: datetime,
     held: Callable[[], HeldTick | None] = lambda: None,
-) -> Ready:
+) -> ReadyTicks:
     """Which ticks may run at `now`: their windows have ended, and what they wait for is there.
 
     Args:
@@ -113,8 +113,8 @@ def ready(
             until, why = landed, _why_missing(calendar, landed, name, found, landing.path)
     waits = held() if any(one.removed == "hold" for one in flow.landings.values()) else None
     if waits is not None and waits.tick <= until:
-        return Ready(calendar, waits.tick, waits.why, held=True)
-    return Ready(calendar, until, why)
+        return ReadyTicks(calendar, waits.tick, waits.why, held=True)
+    return ReadyTicks(calendar, until, why)
 
 
 def _why_open(calendar: Calendar, tick: int) -> str:

@@ -14,8 +14,8 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from hydro_core.analysis.partition.steps import Steps, steps_of
-from hydro_core.analysis.slices import Known, slice_of
-from hydro_core.compile import Compiled
+from hydro_core.analysis.slices import KnownValues, slice_of
+from hydro_core.compile import CompiledProgram
 from hydro_core.errors import DataError
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from hydro_core.spark.store.ledger.input_reads import InputRead
     from hydro_core.spark.store.ledger.ledger import Ledger
 
-Where = Mapping[FieldPath, Known]
+Where = Mapping[FieldPath, KnownValues]
 """Values of fields of an output's rows."""
 
 
@@ -59,7 +59,7 @@ class FlowSlices:
     """
 
     flow: FlowAsset
-    program: Compiled
+    program: CompiledProgram
     inputs: SlicedBatches
     ledger: Ledger
     most: ReadLimits

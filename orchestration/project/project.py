@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hydro_core.errors import DataError
-from hydro_core.project.discover import PROJECT, Broken, found_in
+from hydro_core.project.discover import PROJECT, BrokenFlow, found_in
 from hydro_core.project.flow_asset import FlowAsset
 
 from .settings import ProjectSettings, project_settings
@@ -20,7 +20,7 @@ class Project:
 
     settings: ProjectSettings
     flows: Sequence[FlowAsset] = ()
-    broken: Sequence[Broken] = ()
+    broken: Sequence[BrokenFlow] = ()
 
     @property
     def names(self) -> tuple[str, ...]:

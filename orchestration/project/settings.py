@@ -14,7 +14,7 @@ from hydro_core.files.local_path import place_at
 from hydro_core.machine.environment import conf_of, wrong_variable
 from hydro_core.project.discover import ASSETS, PROJECT, SETTINGS, project_root
 from hydro_core.settings import Settings, size_in_bytes
-from hydro_core.storage.remote import DataPlace, Remote, is_remote, remote_at
+from hydro_core.storage.remote import DataPlace, RemotePath, is_remote, remote_at
 from hydro_core.storage.settings import PATIENCE, StorageSettings
 
 from .logs import TEXT
@@ -142,7 +142,7 @@ class ProjectSettings:
     def landed(self, path: str) -> DataPlace:
         """Where an input lands: its path from the landing on, or what it is a URL of."""
         place = place_at(path, self.storage)
-        if isinstance(place, Remote):
+        if isinstance(place, RemotePath):
             return place
         if self.landing_store is None or place.is_absolute():
             return self.landing / place

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangedRows:
     """How many rows are there that were not, and were there that are not.
 
     Each tick has rows of its own; a log has at every tick those that are there.
@@ -34,7 +34,7 @@ class Changed:
     removed: int
 
     def __str__(self) -> str:
-        if self == Changed(0, 0):
+        if self == ChangedRows(0, 0):
             return "unchanged"
         return f"{self.added:,} row(s) added, {self.removed:,} removed"
 
@@ -50,7 +50,7 @@ def changed(
     spec: TableSpec,
     parts: Iterable[range],
     session: Callable[[], Any],
-) -> Changed:
+) -> ChangedRows:
     """How the rows of a table differ between two stores, over consecutive ranges of ticks.
 
     `session` gives the Spark that is asked of more rows than the stores hold.
@@ -69,34 +69,34 @@ def changed(
 
 def changed_as_of(
     pipelines: tuple[Pipeline, Pipeline], output: str, tick: int, columns: Sequence[str]
-) -> Changed:
+) -> ChangedRows:
     """How an output of two pipelines differs as of a tick, in some columns, which both have."""
     from hydro_core.spark.pipeline.comparison import differing_at, rows_at
 
     before, after = pipelines
     told = differing_at(before, after, output, tick, columns)
     if told is not None:
-        return Changed(*told)
+        return ChangedRows(*told)
     rows = rows_at(before, output, tick), after.output(output, tick)
     return _difference(*(_hashed(one.select(columns)) for one in rows))
 
 
 def _by_executors(
     before: Store, after: Store, spec: TableSpec, ticks: tuple[int, int], spark: Any
-) -> Changed:
+) -> ChangedRows:
     from hydro_core.spark.store.outputs.differing import differing, differing_logs
 
     frames = before.frame(spark, spec.name, *ticks), after.frame(spark, spec.name, *ticks)
     names = [name for name, _ in spec.items]
     if spec.is_log:
         columns = names, spec.tick, spec.count_column
-        return Changed(*differing_logs(frames, columns, ticks[1] + 1))
-    return Changed(*differing(frames, [spec.tick, *names]))
+        return ChangedRows(*differing_logs(frames, columns, ticks[1] + 1))
+    return ChangedRows(*differing(frames, [spec.tick, *names]))
 
 
-def sum_of(found: Iterable[Changed]) -> Changed:
+def sum_of(found: Iterable[ChangedRows]) -> ChangedRows:
     all_ = list(found)
-    return Changed(sum(one.added for one in all_), sum(one.removed for one in all_))
+    return ChangedRows(sum(one.added for one in all_), sum(one.removed for one in all_))
 
 
 def _stored(store: Store, spec: TableSpec, ticks: range) -> Numbers:
@@ -111,14 +111,14 @@ def _hashed(rows: pa.Table, *without: str | None) -> Numbers:
     return row_hashes(rows.select([name for name in rows.column_names if name not in without]))
 
 
-def _difference(before: Numbers, after: Numbers) -> Changed:
+def _difference(before: Numbers, after: Numbers) -> ChangedRows:
     _, ids = np.unique(np.concatenate([before, after]), return_inverse=True)
     counts = np.bincount(ids[len(before) :], minlength=ids.max(initial=-1) + 1)
     counts -= np.bincount(ids[: len(before)], minlength=len(counts))
-    return Changed(int(counts[counts > 0].sum()), int(-counts[counts < 0].sum()))
+    return ChangedRows(int(counts[counts > 0].sum()), int(-counts[counts < 0].sum()))
 
 
-def _of_logs(before: Store, after: Store, spec: TableSpec, parts: list[range]) -> Changed:
+def _of_logs(before: Store, after: Store, spec: TableSpec, parts: list[range]) -> ChangedRows:
     """Of each item the changes are added up from tick to tick: what is left holds until the next
     change.
     """
@@ -136,7 +136,7 @@ def _of_logs(before: Store, after: Store, spec: TableSpec, parts: list[range]) -
     starts = np.flatnonzero(np.append(True, is_last[:-1])[: len(items)])
     left = np.repeat(there[starts] - counts[starts], np.diff(np.append(starts, len(items))))
     lasting = (there - left) * (until - ticks)
-    return Changed(int(lasting[lasting > 0].sum()), int(-lasting[lasting < 0].sum()))
+    return ChangedRows(int(lasting[lasting > 0].sum()), int(-lasting[lasting < 0].sum()))
 
 
 def _changes(
@@ -172,7 +172,7 @@ class CorrectionResult:
     commit: int
     """The commit's number in the ledger."""
     inputs: Mapping[str, RowsRead]
-    outputs: Mapping[str, Changed]
+    outputs: Mapping[str, ChangedRows]
     """How the rows of all these ticks differ from those that had been published."""
 
     def __str__(self) -> str:

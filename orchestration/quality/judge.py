@@ -49,14 +49,14 @@ from .suites import (
 
 if TYPE_CHECKING:
     from hydro_core.spark.pipeline.pipeline import Pipeline
-    from hydro_core.spark.pipeline.prepared import Prepared
+    from hydro_core.spark.pipeline.prepared import PreparedRange
     from hydro_core.spark.store.delta.write import WrittenRows
     from hydro_core.spark.store.ledger.commit import Commit
     from hydro_core.spark.store.schema import TableSpec
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class TickVerdicts:
     """The verdicts on ticks that were judged together, each with its asset; how many rows each
     tick had in the outputs that were judged; and the facts that the ledger keeps.
     """
@@ -66,7 +66,7 @@ class Judged:
     facts: Mapping[str, Any]
 
 
-def judge(flow: FlowAsset, pipeline: Pipeline, prepared: Prepared) -> Judged:
+def judge(flow: FlowAsset, pipeline: Pipeline, prepared: PreparedRange) -> TickVerdicts:
     """The verdicts on ticks that are written, and the facts that the ledger keeps of them."""
     facts = state_facts(prepared, pipeline.ledger.last_run)
     laws = validate_rows(laws_suite(flow.name), laws_frame(facts), "table")
@@ -78,7 +78,7 @@ def judge(flow: FlowAsset, pipeline: Pipeline, prepared: Prepared) -> Judged:
         rows[output] = Counter(t for piece in pieces for t in piece[TICK].to_numpy().tolist())
         verdicts += _judge_output(flow, output, shown, pipeline)
     specs = {slot: written.spec for slot, written in prepared.state.items()}
-    return Judged(verdicts, rows, kept(facts, specs))
+    return TickVerdicts(verdicts, rows, kept(facts, specs))
 
 
 def judge_again(flow: FlowAsset, pipeline: Pipeline, tick: int, asset: str) -> tuple[Verdict, ...]:
@@ -136,7 +136,7 @@ def measure_all(pieces: Iterable[pa.Table], spec: TableSpec) -> tuple[int, int, 
     return rows, keys, schema
 
 
-def state_facts(prepared: Prepared, before: Commit | None) -> list[TableFacts]:
+def state_facts(prepared: PreparedRange, before: Commit | None) -> list[TableFacts]:
     """What a range that is written but not committed did to each state table that grows.
 
     `before` is the commit of the tick before; what it does not tell of a table, the table tells.

@@ -22,8 +22,8 @@ import pyarrow as pa
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.partition.steps import Steps, steps_of
-from hydro_core.analysis.slices import Known, all_columns, path_name, slice_of
-from hydro_core.compile import Compiled, planned
+from hydro_core.analysis.slices import KnownValues, all_columns, path_name, slice_of
+from hydro_core.compile import CompiledProgram, planned
 from hydro_core.errors import DataError, ProgramError
 from hydro_core.plan.tick_plan import Kind, TickPlan
 from hydro_core.project.flow_asset import FlowAsset
@@ -41,7 +41,7 @@ from .suites import EQUALS, SAYS, Verdict
 
 if TYPE_CHECKING:
     from hydro_core.spark.pipeline.pipeline import Pipeline
-    from hydro_core.spark.pipeline.prepared import Prepared
+    from hydro_core.spark.pipeline.prepared import PreparedRange
     from hydro_core.spark.store.delta.write import WrittenRows
     from hydro_core.spark.store.ledger.input_reads import InputRead
 
@@ -57,7 +57,7 @@ ValueCounts = Counter[tuple[Hashable, ...]]
 """How many rows have which values in the driver's fields."""
 
 
-class Chosen(NamedTuple):
+class ChosenKeys(NamedTuple):
     """Keys: the values of a driver's fields, in their order."""
 
     driver: Driver
@@ -68,7 +68,7 @@ class SampledOutput(NamedTuple):
     """An output that is judged by some keys, and the slice that tells what they ought to give."""
 
     asked: ComputedOutput
-    chosen: Chosen
+    chosen: ChosenKeys
     run: SlicedRun
 
 
@@ -77,10 +77,10 @@ class Sample:
     """Judges a flow's outputs by `keys` keys."""
 
     flow: FlowAsset
-    program: Compiled
+    program: CompiledProgram
     inputs: SlicedInputs
     keys: int
-    _broken: dict[str, tuple[range, Chosen]] = field(default_factory=dict)
+    _broken: dict[str, tuple[range, ChosenKeys]] = field(default_factory=dict)
     """The ticks that an output failed at, and the keys: parts of a range are judged by the same."""
 
     @cached_property
@@ -90,7 +90,7 @@ class Sample:
         found = {name: tuple(_drivers(typed, name, self._steps)) for name in typed.outputs}
         return {name: drivers for name, drivers in found.items() if drivers}
 
-    def judge(self, pipeline: Pipeline, prepared: Prepared) -> Iterator[tuple[str, Verdict]]:
+    def judge(self, pipeline: Pipeline, prepared: PreparedRange) -> Iterator[tuple[str, Verdict]]:
         """The verdicts on ticks that are written, by the outputs' names."""
         ticks = prepared.run.first, prepared.run.last
         asked = [
@@ -145,7 +145,7 @@ class Sample:
                 yield output, self._verdict(slices, trial, adds_up=output in adding)
 
     def _trial(
-        self, slices: FlowSlices, asked: ComputedOutput, chosen: Chosen, ticks: tuple[int, int]
+        self, slices: FlowSlices, asked: ComputedOutput, chosen: ChosenKeys, ticks: tuple[int, int]
     ) -> SampledOutput:
         run = slices.slice(asked.output, self._where(asked.output, chosen), ticks)
         return SampledOutput(asked, chosen, run)
@@ -208,15 +208,15 @@ class Sample:
             self._broken[asked.output] = range(first, last + 1), chosen
         return verdict
 
-    def _tried_again(self, slices: FlowSlices, chosen: Chosen, run: SlicedRun) -> Chosen:
+    def _tried_again(self, slices: FlowSlices, chosen: ChosenKeys, run: SlicedRun) -> ChosenKeys:
         """Fewer keys, if it is their rows that were too many; else none."""
         driver = chosen.driver
         if run.too_many != {driver.input} or run.wanted[driver.input].is_all:
-            return Chosen(driver, [])
+            return ChosenKeys(driver, [])
         asked = run.wanted[driver.input], list(driver.fields.values())
         return _fewer(chosen, slices.counts([asked], run.last)[0])
 
-    def _chosen(self, slices: FlowSlices, asked: ComputedOutput) -> Chosen | None:
+    def _chosen(self, slices: FlowSlices, asked: ComputedOutput) -> ChosenKeys | None:
         """Keys that the plan gave rows for at the last tick; of rows that landed for it; and of
         such that landed for a tick before.
         """
@@ -242,13 +242,13 @@ class Sample:
                 more = self.keys - len(kept) if at < tick else (self.keys - len(kept) + 1) // 2
                 kept |= _keys(landed, fields, more)
             if kept:
-                return Chosen(driver, list(kept.values()))
+                return ChosenKeys(driver, list(kept.values()))
         return None
 
-    def _where(self, output: str, chosen: Chosen) -> Where:
+    def _where(self, output: str, chosen: ChosenKeys) -> Where:
         item = self.program.typed.outputs[output].item
         return {
-            path: Known.of(path_name(path, item), [key[place] for key in chosen.keys])
+            path: KnownValues.of(path_name(path, item), [key[place] for key in chosen.keys])
             for place, path in enumerate(chosen.driver.fields)
         }
 
@@ -275,7 +275,7 @@ def _keys(
     return found
 
 
-def _fewer(chosen: Chosen, counts: ValueCounts) -> Chosen:
+def _fewer(chosen: ChosenKeys, counts: ValueCounts) -> ChosenKeys:
     """Those of the keys that have few landed rows together; one, where nothing could be counted."""
     sizes = [(counts[tuple(map(canonical, key))], place) for place, key in enumerate(chosen.keys)]
     kept: list[tuple[Any, ...]] = []
@@ -283,7 +283,7 @@ def _fewer(chosen: Chosen, counts: ValueCounts) -> Chosen:
         more = [*kept, chosen.keys[place]]
         if _size(counts, more) <= _MOST_ROWS and (counts or not kept):
             kept = more
-    return Chosen(chosen.driver, kept)
+    return ChosenKeys(chosen.driver, kept)
 
 
 def _size(counts: ValueCounts, keys: Sequence[tuple[Any, ...]]) -> int:

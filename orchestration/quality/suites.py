@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from hydro_core.spark.pipeline.pipeline import Pipeline
-    from hydro_core.spark.pipeline.prepared import Prepared
+    from hydro_core.spark.pipeline.prepared import PreparedRange
 
     from .library import ValidationResult, gx
 
@@ -355,7 +355,7 @@ def quarantine_verdicts(
         yield QUARANTINE, _landing_verdict(NO_WRONG_ROWS, not found, seen)
 
 
-def refuse_more(flow: FlowAsset, pipeline: Pipeline, prepared: Prepared) -> None:
+def refuse_more(flow: FlowAsset, pipeline: Pipeline, prepared: PreparedRange) -> None:
     """Refuses ticks of which more rows are wrong than the asset has put in quarantine.
 
     Raises:

@@ -32,7 +32,7 @@ from .report import TickReport, report_of_error, tables_of
 
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.looks import LandingView
-    from hydro_core.spark.pipeline.rework import Rework
+    from hydro_core.spark.pipeline.rework import StagedPast
 
     from ..flows.flows import Flows
 
@@ -130,7 +130,7 @@ def correct(
 
 def _replaced(
     flows: Flows,
-    rework: Rework,
+    rework: StagedPast,
     reports: Sequence[TickReport],
     gains: Mapping[str, int | None],
 ) -> list[TickReport]:

@@ -167,7 +167,7 @@ def _seen(
     found: ToForget, before: Mapping[str, int], after: Mapping[str, int]
 ) -> tuple[LandingReads, Mapping[str, LandingView]]:
     """The landings as they are now; and those of which rows were deleted as they were before."""
-    from hydro_core.spark.inputs.removed_rows import Deleted, seen_by_way_of
+    from hydro_core.spark.inputs.removed_rows import DeletedRows, seen_by_way_of
 
     reading, reads, were = look(found.runner, found.flow), found.reads, {}
     seen = dict(reading.seen)
@@ -177,7 +177,7 @@ def _seen(
             rows = found.landed[name].theirs.hashed(version, one.until)
             last = after.get(name)
             # Its two commits, and none of somebody else between them.
-            at = Deleted(version, last if last == version + 2 else None, rows)
+            at = DeletedRows(version, last if last == version + 2 else None, rows)
             were[name], seen[name] = seen_by_way_of(
                 one.source, reads[name], one.until, found.directory, at
             )

@@ -34,7 +34,7 @@ from .report import TickReport, checks_passed, committed, report_of_error, repor
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.batches import Batch
     from hydro_core.spark.pipeline.pipeline import Pipeline
-    from hydro_core.spark.pipeline.rework import Rework
+    from hydro_core.spark.pipeline.rework import StagedPast
 
     from ..quality.sample import Sample
 
@@ -244,7 +244,7 @@ OnComputed = Callable[[Sequence[TickWindow]], None]
 
 
 def run_staged(
-    rework: Rework, ranges: Ranges, together: int, computed: OnComputed
+    rework: StagedPast, ranges: Ranges, together: int, computed: OnComputed
 ) -> list[TickReport]:
     """The reports of all ticks of a rework; or the one of the tick that fails, and none after it.
 
@@ -263,13 +263,13 @@ def run_staged(
     return reports
 
 
-def parts(rework: Rework, together: int) -> Iterator[range]:
+def parts(rework: StagedPast, together: int) -> Iterator[range]:
     """The ticks of a rework, so many at a time."""
     for tick in range(rework.first, rework.last + 1, together):
         yield range(tick, min(tick + together, rework.last + 1))
 
 
-def kept_for_checks(rework: Rework) -> Mapping[str, Any]:
+def kept_for_checks(rework: StagedPast) -> Mapping[str, Any]:
     """What the ledger keeps for the checks of ticks that have run beside."""
     from ..quality.judge import kept_of_all
 

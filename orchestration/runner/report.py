@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.functions.reruns import Rerun, says
+from hydro_core.spark.functions.reruns import RerunCount, says
 from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.item import QUARANTINE
 
@@ -23,13 +23,13 @@ from ..quality.suites import CURE, LAW_CHECKS, ROWS, Verdict, declared_checks
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.batches import Batch
     from hydro_core.spark.pipeline.pipeline import Pipeline
-    from hydro_core.spark.pipeline.prepared import Prepared
+    from hydro_core.spark.pipeline.prepared import PreparedRange
     from hydro_core.spark.store.delta.write import WrittenRows
     from hydro_core.spark.store.ledger.commit import Commit
     from hydro_core.spark.store.ledger.input_reads import InputRead
     from hydro_core.spark.store.schema import TableSpec
 
-    from ..quality.judge import Judged
+    from ..quality.judge import TickVerdicts
 
 Verdicts = Sequence[tuple[str, Verdict]]
 """What was found, with the asset that it is about: "state/NAME", or an output's name."""
@@ -70,7 +70,7 @@ class TickReport:
     """What inputs got that is of no tick, or of committed ones: late rows arrived with this one."""
     events: Mapping[str, LateEvents] = field(default_factory=dict)
     """The inputs of which rows are of events from before the tick's window."""
-    ran_again: tuple[Rerun, ...] = ()
+    ran_again: tuple[RerunCount, ...] = ()
     """The functions for which the tick's range ran again in Python."""
 
     @property
@@ -164,9 +164,9 @@ def asset_of(spec: TableSpec) -> str:
 def reports_of(
     flow: FlowAsset,
     windows: Sequence[TickWindow],
-    prepared: Prepared,
+    prepared: PreparedRange,
     batches: Mapping[str, Batch],
-    judged: Judged,
+    judged: TickVerdicts,
     pipeline: Pipeline,
 ) -> list[TickReport]:
     """The reports of ticks that were judged together; none is committed if a verdict is broken."""
@@ -308,7 +308,7 @@ def _seen_of(verdict: Verdict, shown: int, grown: int, total: int | None) -> dic
 
 
 def _totals(
-    written: WrittenRows, prepared: Prepared, ticks: Sequence[int], growth: Counter[int]
+    written: WrittenRows, prepared: PreparedRange, ticks: Sequence[int], growth: Counter[int]
 ) -> dict[int, int]:
     """How many rows the table has with each tick of a range, as far as that can be told."""
     spec = written.spec

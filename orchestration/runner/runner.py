@@ -23,7 +23,7 @@ from hydro_core.types.item import QUARANTINE
 from ..deploy.deployments import started_empty
 from ..flows.flows import Flows
 from ..flows.landed_past import LandingReads, look
-from ..flows.readiness import Ready, refuse_held
+from ..flows.readiness import ReadyTicks, refuse_held
 from ..openlineage import Parent, with_lineage
 from ..project.settings import ProjectSettings
 from ..quality.suites import landed_verdicts, quarantine_verdicts
@@ -215,7 +215,7 @@ class TickRunner(Flows):
         flow: FlowAsset,
         windows: Sequence[TickWindow],
         log: Log,
-        ready: Ready,
+        ready: ReadyTicks,
         parent: Parent | None,
     ) -> Iterator[TickReport]:
         """Runs open ticks that follow each other, after what came for committed ones had its way:

@@ -18,7 +18,7 @@ from hydro_core.errors import DataError
 from hydro_core.machine.faults import faults_as_errors
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydro_core.storage.places import write_whole
-from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.storage.remote import DataPlace, RemotePath
 
 from ..flows.landed_past import look
 from ..flows.late_arrivals import noticed
@@ -26,7 +26,7 @@ from ..flows.late_arrivals import noticed
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.looks import LandingView
     from hydro_core.spark.inputs.removed_rows import RemovedRows, RowsOfValue
-    from hydro_core.spark.inputs.snapshot import Hashed
+    from hydro_core.spark.inputs.snapshot import HashedRows
     from hydro_core.spark.pipeline.forgetting import TheirRows
     from hydro_core.spark.pipeline.pipeline import Pipeline
     from hydro_core.spark.store.ledger.input_reads import InputRead
@@ -163,9 +163,9 @@ class ToForget:
             if reads[name].forgotten is not None or name in named or self.landed[name].is_own_delta
         }
 
-    def _known(self, one: TheirLanding, seen: LandingView, before: int | None) -> Hashed | None:
+    def _known(self, one: TheirLanding, seen: LandingView, before: int | None) -> HashedRows | None:
         """The landed rows of theirs, as they were before they went; None: nobody has told which."""
-        from hydro_core.spark.inputs.snapshot import Hashed
+        from hydro_core.spark.inputs.snapshot import HashedRows
 
         if one.is_own_delta:
             version = seen.now.version or 0 if before is None else before
@@ -178,7 +178,7 @@ class ToForget:
         if named is None or named.read_as != seen.source.read_as:
             return None
         hashes = np.array([*named.hashes.elements()], np.uint64)
-        return Hashed(np.zeros(len(hashes), np.int64), hashes)
+        return HashedRows(np.zeros(len(hashes), np.int64), hashes)
 
 
 def to_forget(runner: TickRunner, flow: FlowAsset, values: WhoseRows) -> ToForget:
@@ -218,7 +218,7 @@ def _landed(runner: TickRunner, flow: FlowAsset, values: WhoseRows) -> Mapping[s
         theirs = RowsOfValue(source, column, value)
         scan = source.scan() if source.is_there else None
         files = {} if scan is None else theirs.files(scan)
-        here = not isinstance(source.file.place, Remote)
+        here = not isinstance(source.file.place, RemotePath)
         is_delta = here and scan is not None and scan.fileset.version is not None
         by_flow = where.flow if isinstance(where, FlowOutput) else ""
         found[name] = TheirLanding(theirs, files, is_delta, by_flow)

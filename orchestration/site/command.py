@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from hydro_core.analysis.lineage import Described, described
+from hydro_core.analysis.lineage import ColumnDescriptions, described
 from hydro_core.artifact.deployment import Deployment
 from hydro_core.catalog.itemwise import SINK, SOURCE
 from hydro_core.cli.command import Asked
@@ -89,7 +89,7 @@ class FlowPage:
     shape: FlowShape
     picture: Picture
     comments: Comments
-    columns: Described
+    columns: ColumnDescriptions
     """Descriptions of the columns of inputs and outputs."""
     last: str | None
     """The key of the last committed tick."""

@@ -55,7 +55,7 @@ class WorkerService:
     def __init__(self, project: ProjectSettings, say: Callable[[str], None]) -> None:
         self._project, self._say = project, say
         self._changed = threading.Condition()
-        self._turns = Turns()
+        self._turns = WorkQueue()
         self._processes: list[TickProcess] = []
         self._counts = WorkCounts()
         self._draining = self._stopping = False
@@ -352,7 +352,7 @@ class WorkerJob:
         return {"flow": self.flow, "run": self.run, "seconds": round(self.seconds, 1)}
 
 
-class Turns:
+class WorkQueue:
     """The work that waits, and whose turn it is."""
 
     def __init__(self) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from hydro_core.compile import Compiled, compile_graph
+from hydro_core.compile import CompiledProgram, compile_graph
 from hydro_core.engines import Options
 from hydro_core.errors import HydroError
 from hydro_core.lang.resolve import parse
 from hydro_core.running import check_ticks, given_types, read_ticks, run_items
-from hydro_core.shards.program import Sharded, sharded
+from hydro_core.shards.program import ShardedProgram, sharded
 from hydro_core.shards.together import run_shards
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.tick import TickInput
@@ -33,7 +33,7 @@ PROGRAMS: dict[str, Program] = {
 
 
 @lru_cache(maxsize=4)
-def whole(name: str) -> tuple[Compiled, list[TickInput], str]:
+def whole(name: str) -> tuple[CompiledProgram, list[TickInput], str]:
     """A program, its ticks, and what it gives: its outputs, or the code of its error."""
     text, schemas, ticks, calendar = PROGRAMS[name]
     graph = parse(text)
@@ -50,7 +50,7 @@ def shown(run: Any) -> str:
         return error.code
 
 
-def cut(name: str, shards: int) -> Sharded | None:
+def cut(name: str, shards: int) -> ShardedProgram | None:
     """The program in shards; None where it is refused, or there is none."""
     try:
         return sharded(whole(name)[0], shards)

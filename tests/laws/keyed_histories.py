@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from hydro_core.compile import Compiled, compile_graph
+from hydro_core.compile import CompiledProgram, compile_graph
 from hydro_core.errors import HydroError
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.resolve import parse
@@ -227,7 +227,7 @@ class _Maker:
         self.lines += lines
         return True
 
-    def _compiled(self, lines: list[str]) -> Compiled:
+    def _compiled(self, lines: list[str]) -> CompiledProgram:
         graph: Graph = parse("\n".join([*self.lines, *lines]) + "\n")
         return compile_graph(graph, {n: self._items[n] for n in graph.sources})
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from hydro_core.compile import Compiled, compile_text
+from hydro_core.compile import CompiledProgram, compile_text
 from hydro_core.errors import HydroError
 
 INPUTS = ("a", "b", "c")
@@ -70,7 +70,7 @@ BINARY = (
 LITERAL = "z = source_iter([(0, 1), (1, 0), (2, 2), (3, 3)])"
 
 
-def keyed_program(rng: Random, size: int) -> tuple[str, Compiled]:
+def keyed_program(rng: Random, size: int) -> tuple[str, CompiledProgram]:
     """A program of about `size` statements that has types: of those that `rng` makes, the first."""
     for _ in range(20):
         text = _program(rng, size)

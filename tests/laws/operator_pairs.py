@@ -15,7 +15,7 @@ from itertools import combinations_with_replacement
 from random import Random
 from typing import Any
 
-from hydro_core.compile import Compiled, compile_graph
+from hydro_core.compile import CompiledProgram, compile_graph
 from hydro_core.lang.resolve import parse
 from hydro_core.running import read_ticks
 from hydro_core.ticks.calendar import Calendar
@@ -210,12 +210,12 @@ def numbered(
     return some, [pair for number, pair in enumerate(pairs) if number % every]
 
 
-def program_of(one: Made) -> Compiled:
+def program_of(one: Made) -> CompiledProgram:
     """It, compiled."""
     types = {name: parse_ddl(text) for name, text in one.schemas.items()}
     return compile_graph(parse(one.text), types)
 
 
-def ticks_of(one: Made, program: Compiled) -> list[TickInput]:
+def ticks_of(one: Made, program: CompiledProgram) -> list[TickInput]:
     """Its ticks, each of a day."""
     return list(read_ticks(program.typed, one.ticks, DAYS))

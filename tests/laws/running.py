@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from hydro_core.compile import Compiled, compile_text
+from hydro_core.compile import CompiledProgram, compile_text
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.running import read_ticks
 from hydro_core.types.ddl import parse_ddl
@@ -15,7 +15,7 @@ Tick = dict[str, list[Any]]
 
 
 @cache
-def compiled(program: str, schemas: tuple[tuple[str, str], ...]) -> Compiled:
+def compiled(program: str, schemas: tuple[tuple[str, str], ...]) -> CompiledProgram:
     return compile_text(program, {name: parse_ddl(text) for name, text in schemas})
 
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from hydro_core.compile import Compiled, compile_graph, compile_text
+from hydro_core.compile import CompiledProgram, compile_graph, compile_text
 from hydro_core.optimize.optimizer import optimize
 from hydro_core.reference.interpreter import TickInput, run_ticks
 from hydro_core.types.values import RowItem, Struct
@@ -34,7 +34,7 @@ EARLY = {
 }
 
 
-def _completed(program: Compiled, batches: list[list[object]]) -> int:
+def _completed(program: CompiledProgram, batches: list[list[object]]) -> int:
     """How many ticks are completed before one fails."""
     done = 0
     ticks = [TickInput({"a": batch}) for batch in batches]

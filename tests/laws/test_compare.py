@@ -11,7 +11,7 @@ import pytest
 
 from hydro_core.catalog.internal import operator
 from hydro_core.catalog.spec import Args
-from hydro_core.compile import Compiled, compile_graph, compile_text, optimized
+from hydro_core.compile import CompiledProgram, compile_graph, compile_text, optimized
 from hydro_core.errors import DataError, ProgramError
 from hydro_core.ir.graph import Endpoint, Graph, Node, outputs
 from hydro_core.optimize.compare import ComparedStream, Comparison, compare
@@ -63,7 +63,7 @@ def claims(found: Comparison) -> Iterator[tuple[Endpoint, Endpoint]]:
             yield from ((mine, stream.endpoint) for mine in classes.get(cls, ()))
 
 
-def seen(compiled: Compiled, streams: Sequence[Endpoint]) -> Compiled:
+def seen(compiled: CompiledProgram, streams: Sequence[Endpoint]) -> CompiledProgram:
     """The program with its streams as outputs, by their places."""
     nodes = [n for n in compiled.graph if n.op.name != "sink"]
     sinks = [
@@ -74,7 +74,7 @@ def seen(compiled: Compiled, streams: Sequence[Endpoint]) -> Compiled:
     return compile_graph(Graph.of([*nodes, *sinks]), schemas)
 
 
-def done(compiled: Compiled, ticks: Sequence[TickInput]) -> int:
+def done(compiled: CompiledProgram, ticks: Sequence[TickInput]) -> int:
     """How many ticks the program completes; an edit may make a function that fails."""
     count = 0
     try:
@@ -85,7 +85,7 @@ def done(compiled: Compiled, ticks: Sequence[TickInput]) -> int:
     return count
 
 
-def check(one: Compiled, other: Compiled, seed: str) -> int:
+def check(one: CompiledProgram, other: CompiledProgram, seed: str) -> int:
     """How many pairs are said to be the same; they are."""
     pairs = list(claims(compare([one.typed, other.typed])))
     if not pairs:
@@ -102,7 +102,7 @@ def check(one: Compiled, other: Compiled, seed: str) -> int:
     return len(pairs)
 
 
-def shown(compiled: Compiled) -> str:
+def shown(compiled: CompiledProgram) -> str:
     return "\n".join(
         f"{n.id} = {n.op.name} {dict(n.args.entries)} {[str(e) for e in n.inputs]}"
         for n in compiled.graph

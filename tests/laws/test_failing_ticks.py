@@ -15,7 +15,7 @@ from random import Random
 import pytest
 from pyspark.sql import SparkSession
 
-from hydro_core.compile import Compiled, best_plan, compile_graph, compile_text, planned
+from hydro_core.compile import CompiledProgram, best_plan, compile_graph, compile_text, planned
 from hydro_core.errors import DataError
 from hydro_core.optimize.optimizer import optimize
 from hydro_core.running import read_ticks
@@ -41,7 +41,7 @@ FAILING = {
 """Functions that always have a value, and some that have none where something is 0."""
 
 
-def _made(seed: int) -> tuple[str, Compiled, list[TickInput]]:
+def _made(seed: int) -> tuple[str, CompiledProgram, list[TickInput]]:
     """A program, of whose functions every other one may fail, and ticks with few zeros."""
     rng = Random(seed)
     text, _ = typed_program(rng, rng.randint(4, 8))
@@ -64,7 +64,9 @@ def _pair(rng: Random, tick: int) -> list[int]:
     return [0 if tick > 1 and rng.random() < 0.15 else rng.randint(1, 3) for _ in range(2)]
 
 
-def _compare(program: Compiled, expected: Sequence[Outputs], found: Sequence[Outputs]) -> None:
+def _compare(
+    program: CompiledProgram, expected: Sequence[Outputs], found: Sequence[Outputs]
+) -> None:
     """The ticks of the program are there, as they are in it."""
     assert len(found) >= len(expected), f"tick {len(found)} fails by the plan alone"
     for tick, outputs in enumerate(expected):
@@ -73,7 +75,7 @@ def _compare(program: Compiled, expected: Sequence[Outputs], found: Sequence[Out
             assert same_items(outputs[name], found[tick][name], ordered), (tick, name)
 
 
-def _before_failure(compiled: Compiled, ticks: Sequence[TickInput]) -> list[Outputs]:
+def _before_failure(compiled: CompiledProgram, ticks: Sequence[TickInput]) -> list[Outputs]:
     found, _ = outputs_before_failure(compiled, ticks)
     return found
 

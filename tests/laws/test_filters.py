@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydro_core.compile import Compiled, compile_graph, compile_text
+from hydro_core.compile import CompiledProgram, compile_graph, compile_text
 from hydro_core.optimize.egraph import EGraph
 from hydro_core.optimize.load import load
 from hydro_core.optimize.optimizer import optimize, prepare
@@ -205,7 +205,7 @@ SILENT = {
 }
 
 
-def _fired(program: Compiled) -> set[str]:
+def _fired(program: CompiledProgram) -> set[str]:
     problem, rules = prepare(load(program.typed))
     egraph = EGraph(problem, rules, log=True)
     egraph.saturate()

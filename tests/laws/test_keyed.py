@@ -14,7 +14,7 @@ import pytest
 
 from hydro_core.analysis.partition.locations import keyed_streams
 from hydro_core.analysis.partition.terms import is_exact
-from hydro_core.compile import Compiled, optimized
+from hydro_core.compile import CompiledProgram, optimized
 from hydro_core.errors import HydroError
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.ticks.tick import TickInput
@@ -27,7 +27,7 @@ from tests.support.shards import Bags, bags
 Keys = Mapping[str, FieldPath]
 
 
-def _keys(program: Compiled) -> Iterator[Keys]:
+def _keys(program: CompiledProgram) -> Iterator[Keys]:
     """Every choice of one field, of an exact type, of some inputs."""
     ways = []
     for stream in program.typed.inputs.values():
@@ -40,7 +40,7 @@ def _keys(program: Compiled) -> Iterator[Keys]:
             yield found
 
 
-def _fields(program: Compiled, keys: Keys) -> Mapping[str, FieldPath | None] | None:
+def _fields(program: CompiledProgram, keys: Keys) -> Mapping[str, FieldPath | None] | None:
     """The field of each output; None: some output cannot be told apart."""
     sinks = program.typed.graph.sinks
     streams = {name: [sink.inputs[0].node for sink in of] for name, of in sinks.items()}
@@ -87,7 +87,7 @@ def _values(ticks: list[TickInput], keys: Keys) -> Iterator[Any]:
             yield from (field_of(item, path) for item in tick.batches.get(name, ()))
 
 
-def _without(program: Compiled, ticks: list[TickInput], keys: Keys, value: Any) -> Bags:
+def _without(program: CompiledProgram, ticks: list[TickInput], keys: Keys, value: Any) -> Bags:
     def left(name: str, items: Any) -> list[Any]:
         return [i for i in items if name not in keys or field_of(i, keys[name]) != value]
 

@@ -14,11 +14,11 @@ import pytest
 from hydro_core.catalog.classes import Output
 from hydro_core.catalog.internal import operator
 from hydro_core.catalog.spec import Args
-from hydro_core.compile import Compiled, compile_graph, compile_text
+from hydro_core.compile import CompiledProgram, compile_graph, compile_text
 from hydro_core.errors import DataError
 from hydro_core.optimize.egraph import EGraph, ENode, Problem, Space
 from hydro_core.optimize.extract import Plan, _search, _trees
-from hydro_core.optimize.load import Loaded, load
+from hydro_core.optimize.load import LoadedProblem, load
 from hydro_core.optimize.optimizer import preferred, prepare
 from hydro_core.optimize.rebuild import rebuild
 from hydro_core.optimize.rule import Payload, Rule, Shape, Sort, rule
@@ -33,7 +33,9 @@ ROUNDS, TRIES = 3, 12
 """How often a program is run, and with how many data at most: some make a function fail."""
 
 
-def _saturated(compiled: Compiled, more: tuple[Rule, ...] = ()) -> tuple[Loaded, Problem, Space]:
+def _saturated(
+    compiled: CompiledProgram, more: tuple[Rule, ...] = ()
+) -> tuple[LoadedProblem, Problem, Space]:
     loaded = load(compiled.typed)
     problem, rules = prepare(loaded)
     egraph = EGraph(problem, (*rules, *more))
@@ -89,7 +91,7 @@ def _spread(problem: Problem, space: Space) -> tuple[tuple[Payload, ...], Space,
     return tuple(payloads), made, Plan(chosen, 0.0), classes
 
 
-def check_model(compiled: Compiled, rng: Random, more: tuple[Rule, ...] = ()) -> list[str]:
+def check_model(compiled: CompiledProgram, rng: Random, more: tuple[Rule, ...] = ()) -> list[str]:
     """The nodes that do not compute their class."""
     loaded, problem, space = _saturated(compiled, more)
     payloads, made, plan, classes = _spread(problem, space)

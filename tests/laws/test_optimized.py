@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from hydro_core.compile import Compiled, compile_graph
+from hydro_core.compile import CompiledProgram, compile_graph
 from hydro_core.ir.sexpr import show
 from hydro_core.ir.term import to_terms
 from hydro_core.lang.resolve import parse
@@ -22,7 +22,7 @@ MOST_NODES = 5_000
 """Nodes that a small program's rules make; where terms are made without end it is millions."""
 
 
-def _plan(compiled: Compiled) -> Compiled:
+def _plan(compiled: CompiledProgram) -> CompiledProgram:
     found = optimize(compiled.typed)
     assert found.cost_after <= found.cost_before * 1.0001
     assert found.saturation.nodes < MOST_NODES

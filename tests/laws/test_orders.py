@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from hydro_core.compile import Compiled, compile_graph, compile_text
+from hydro_core.compile import CompiledProgram, compile_graph, compile_text
 from hydro_core.ir.sexpr import flatten, to_tree
 from hydro_core.ir.term import to_terms
 from hydro_core.optimize.cost import InputStatistics, Statistics
@@ -43,7 +43,7 @@ APART = {
 }
 
 
-def _checked(program: Compiled, stats: Statistics | None = None) -> str:
+def _checked(program: CompiledProgram, stats: Statistics | None = None) -> str:
     found = optimize(program.typed, stats=stats)
     plan = compile_graph(found.graph, {n: t.item for n, t in program.typed.inputs.items()})
     assert validate_randomly(plan, program, 80) is None

@@ -17,10 +17,10 @@ import pytest
 from hydro_core.analysis.partition.locations import RoutingTerms, locate
 from hydro_core.analysis.partition.search import ChoiceSearch, follows
 from hydro_core.analysis.partition.steps import Steps, steps_of
-from hydro_core.analysis.partition.terms import At, KeyTerm
+from hydro_core.analysis.partition.terms import FieldAt, KeyTerm
 from hydro_core.catalog.registry import CATALOG
 from hydro_core.catalog.spec import Never
-from hydro_core.compile import Compiled, compile_text
+from hydro_core.compile import CompiledProgram, compile_text
 from hydro_core.errors import HydroError
 from hydro_core.running import read_ticks
 from hydro_core.ticks.tick import TickInput
@@ -34,7 +34,7 @@ MOST_JUDGED = 6
 """So many choices of a program are judged."""
 CUT = {name for name, op in CATALOG.items() if not isinstance(op.partition, Never)} | {"cross"}
 
-Case = tuple[str, Compiled, list[TickInput]]
+Case = tuple[str, CompiledProgram, list[TickInput]]
 
 
 def _of_keys(rng: Random, seed: int) -> Case:
@@ -58,7 +58,7 @@ def _of_all_operators(rng: Random, seed: int) -> Case:
     return str(made), program, _items(program, made.ticks)
 
 
-def _items(program: Compiled, ticks: list[dict[str, list[Any]]]) -> list[TickInput]:
+def _items(program: CompiledProgram, ticks: list[dict[str, list[Any]]]) -> list[TickInput]:
     known = [{n: b for n, b in tick.items() if n in program.typed.inputs} for tick in ticks]
     return list(read_ticks(program.typed, known))
 
@@ -115,13 +115,15 @@ def test_accepted_choices_of_many_programs_are_right(kind: str, part: int) -> No
 def _fields(steps: Steps) -> Iterator[RoutingTerms]:
     """Every choice of single fields, of some inputs or none."""
     sources = list(steps.sources.values())
-    ways: list[list[KeyTerm | None]] = [[None, *map(At, source.leaves)] for source in sources]
+    ways: list[list[KeyTerm | None]] = [[None, *map(FieldAt, source.leaves)] for source in sources]
     for terms in product(*ways):
         named = zip(sources, terms, strict=True)
         yield {source.name: term for source, term in named if term is not None}
 
 
-def _refuted(rng: Random, text: str, steps: Steps, program: Compiled, choice: RoutingTerms) -> bool:
+def _refuted(
+    rng: Random, text: str, steps: Steps, program: CompiledProgram, choice: RoutingTerms
+) -> bool:
     for _ in range(15):
         ticks = _items(program, keyed_programs.ticks(rng, text, 3, 8))
         routing = Routing(rng.choice((2, 3, 5)), rng.randrange(10_000))

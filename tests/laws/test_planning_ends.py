@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydro_core.compile import Compiled, best_plan, compile_graph, compile_text, planned
+from hydro_core.compile import CompiledProgram, best_plan, compile_graph, compile_text, planned
 from hydro_core.lang.resolve import parse
 from hydro_core.plan.lookups import lookups, round_lookups
 from hydro_core.types.ddl import parse_ddl
@@ -111,7 +111,7 @@ def random_one(seed: int, *, optimize: bool) -> None:
     assert_plannable(compile_graph(parse(made.text), types), optimize=optimize)
 
 
-def assert_plannable(program: Compiled, *, optimize: bool) -> None:
+def assert_plannable(program: CompiledProgram, *, optimize: bool) -> None:
     plan = planned(program, best_plan(program) if optimize else None)
     in_rounds, outputs = round_lookups(plan), list(program.typed.outputs)
     for added in ((), outputs):

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 from hydro_core.analysis.infer import infer
 from hydro_core.catalog.classes import PerItem, Projection
 from hydro_core.catalog.spec import functions_of
-from hydro_core.compile import Compiled, compile_graph, compile_text, optimized, stratified
+from hydro_core.compile import CompiledProgram, compile_graph, compile_text, optimized, stratified
 from hydro_core.errors import DataError
 from hydro_core.functions.tree import Fn
 from hydro_core.ir.graph import Node
@@ -54,7 +54,7 @@ ROWS = {
 class Judge:
     """Takes the items out of a program's streams on which the operator that gets them fails."""
 
-    program: Compiled
+    program: CompiledProgram
     failed: dict[tuple[int, str], Bag] = field(default_factory=dict)
 
     def outputs(self, ticks: Sequence[TickInput]) -> list[Outputs]:
@@ -173,7 +173,7 @@ def of_rows(seed: int) -> tuple[str, list[dict[str, list[Any]]]]:
 MAKERS = {"pairs": of_pairs, "rows": of_rows}
 
 
-def made(kind: str, seed: int) -> tuple[str, Compiled, Compiled, list[TickInput]]:
+def made(kind: str, seed: int) -> tuple[str, CompiledProgram, CompiledProgram, list[TickInput]]:
     """A text, its program, the one with a quarantine, and ticks."""
     text, given = MAKERS[kind](seed)
     program = compile_text(text)
@@ -183,7 +183,9 @@ def made(kind: str, seed: int) -> tuple[str, Compiled, Compiled, list[TickInput]
     return text, program, quarantining, list(ticks)
 
 
-def compare(program: Compiled, expected: Sequence[Outputs], found: Sequence[Outputs]) -> None:
+def compare(
+    program: CompiledProgram, expected: Sequence[Outputs], found: Sequence[Outputs]
+) -> None:
     assert len(found) == len(expected)
     for tick, outputs in enumerate(expected):
         for name, stream in program.typed.outputs.items():

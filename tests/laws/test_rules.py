@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from hydro_core.compile import Compiled, compile_graph
+from hydro_core.compile import CompiledProgram, compile_graph
 from hydro_core.errors import DataError
 from hydro_core.optimize.rule import Fact, Rule, Var, rule
 from hydro_core.reference.interpreter import run_ticks
@@ -55,7 +55,7 @@ def test_a_rule_is_true_on_random_ticks(rule: Rule) -> None:
     assert compared > (0 if rule.name in ENDLESS else DRAWS)
 
 
-def _check(rule: Rule, program: Compiled, rng: Random) -> int:
+def _check(rule: Rule, program: CompiledProgram, rng: Random) -> int:
     try:
         ticks = list(run_ticks(program.typed, program.strata, random_ticks(program, rng)))
     except DataError:

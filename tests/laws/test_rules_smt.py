@@ -15,7 +15,7 @@ from itertools import pairwise
 import pytest
 import z3
 
-from hydro_core.optimize.rule import Equal, Fact, Pat, Pattern, Rule, Var
+from hydro_core.optimize.rule import EqualClasses, Fact, Pat, Pattern, Rule, Var
 from tests.support.patterns import all_rules
 
 TICKS = 3
@@ -142,7 +142,7 @@ def _prove(rule: Rule) -> z3.CheckSatResult:
     growing = frozenset(
         c.args[0].name for c in rule.when if isinstance(c, Fact) and c.name == "growing"
     )
-    equations = [c for c in rule.when if isinstance(c, Equal) and isinstance(c.left, Var)]
+    equations = [c for c in rule.when if isinstance(c, EqualClasses) and isinstance(c.left, Var)]
     first = {c.left.name: c.right for c in reversed(equations) if isinstance(c.left, Var)}
     model = _Model(bound=first, growing=growing)
     for condition in equations:

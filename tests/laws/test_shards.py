@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from hydro_core.analysis.partition.partitioning import partition
-from hydro_core.compile import Compiled
+from hydro_core.compile import CompiledProgram
 from hydro_core.engines import Options
 from hydro_core.errors import HydroError, ProgramError
 from hydro_core.reference.interpreter import run_ticks
-from hydro_core.shards.program import Sharded, sharded
+from hydro_core.shards.program import ShardedProgram, sharded
 from hydro_core.shards.together import run_shards
 from tests.laws.test_partition import KINDS as JUDGED
 
 
-def _cut(kind: str, seed: int, *, optimize: bool) -> Sharded | None:
+def _cut(kind: str, seed: int, *, optimize: bool) -> ShardedProgram | None:
     """Judges one program; gives it, or None where it cannot be cut or fails."""
     rng = Random(f"shards {kind} {seed}")
     text, program, ticks = JUDGED[kind](rng, seed)
@@ -31,7 +31,7 @@ def _cut(kind: str, seed: int, *, optimize: bool) -> Sharded | None:
     return cut
 
 
-def _in_shards(program: Compiled, rng: Random) -> Sharded:
+def _in_shards(program: CompiledProgram, rng: Random) -> ShardedProgram:
     """The program in shards; if it must be, with inputs that every shard gets whole."""
     count = rng.choice((2, 3, 5))
     try:

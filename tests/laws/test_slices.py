@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from hydro_core.analysis.slices import Known, slice_of
-from hydro_core.compile import Compiled, compile_text
+from hydro_core.analysis.slices import KnownValues, slice_of
+from hydro_core.compile import CompiledProgram, compile_text
 from hydro_core.errors import HydroError
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.ticks.tick import TickInput
@@ -34,24 +34,24 @@ def _field(item: Any, path: FieldPath) -> Any:
 
 
 def _asked(
-    rng: Random, program: Compiled, output: str, items: list[Any]
-) -> Mapping[FieldPath, Known]:
+    rng: Random, program: CompiledProgram, output: str, items: list[Any]
+) -> Mapping[FieldPath, KnownValues]:
     """Values of one or two fields, of which some are there."""
     paths = [path for path, _ in leaves(program.typed.outputs[output].item)]
     found = {}
     for path in rng.sample(paths, min(len(paths), rng.randint(1, 2))):
         there = [_field(item, path) for item in items] or [0]
-        found[path] = Known.of(
+        found[path] = KnownValues.of(
             ".".join(path), rng.sample(there, min(len(there), rng.randint(1, 2)))
         )
     return found
 
 
 def _sliced(
-    program: Compiled,
+    program: CompiledProgram,
     ticks: Sequence[TickInput],
     output: str,
-    where: Mapping[FieldPath, Known],
+    where: Mapping[FieldPath, KnownValues],
     at: tuple[int, int],
 ) -> SlicedRun:
     def read(wanted: WantedRows) -> Mapping[int, Sequence[Any]]:
@@ -62,7 +62,7 @@ def _sliced(
     return run
 
 
-def _bag(items: Sequence[Any], where: Mapping[FieldPath, Known]) -> Counter[Any]:
+def _bag(items: Sequence[Any], where: Mapping[FieldPath, KnownValues]) -> Counter[Any]:
     return Counter(
         canonical(item)
         for item in items
@@ -131,7 +131,7 @@ def test_the_past_comes_at_once_where_that_is_the_same(text: str) -> None:
     ticks[4] = TickInput({"a": [RowItem(k="x", v=1)]})
     whole = list(run_ticks(program.typed, program.strata, ticks))
     path = ("k",) if "persist_mut" not in text else ()
-    where = {path: Known.of("k", ["x"])}
+    where = {path: KnownValues.of("k", ["x"])}
     for first in range(6):
         run = _sliced(program, ticks, "out", where, (first, 5))
         assert run.slice.past_at_once == PASTS[text]

@@ -15,7 +15,7 @@ import pytest
 
 from hydro_core.artifact.deployment import Deployment
 from hydro_core.artifact.make import deployment_of
-from hydro_core.compile import Compiled, compile_graph, compile_text
+from hydro_core.compile import CompiledProgram, compile_graph, compile_text
 from hydro_core.errors import ProgramError
 from hydro_core.lang.resolve import parse
 from hydro_core.optimize.compare import SAME_TEXT
@@ -35,7 +35,7 @@ RECENT = 'orders -> window(3) -> aggregate(by="user", recent=sum("amount")) -> r
 ORDERS = "user string, product string, amount long"
 
 
-def deployed(compiled: Compiled) -> Deployment:
+def deployed(compiled: CompiledProgram) -> Deployment:
     return deployment_of("flow", compiled.typed, optimize(compiled.typed))
 
 
@@ -124,7 +124,7 @@ def judge_items(seed: int) -> None:
     judge(deployed(alone), deployed(together), alone.typed.graph.sinks)
 
 
-def compiled(text: str, schemas: Mapping[str, str]) -> Compiled:
+def compiled(text: str, schemas: Mapping[str, str]) -> CompiledProgram:
     return compile_graph(parse(text), {name: parse_ddl(of) for name, of in schemas.items()})
 
 

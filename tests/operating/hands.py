@@ -27,8 +27,8 @@ from hydro_core.project.flow_asset import (
     KeptOutput,
     Landing,
 )
-from hydro_core.spark.pipeline.prepared import Prepared
-from hydro_core.spark.pipeline.rework import Rework
+from hydro_core.spark.pipeline.prepared import PreparedRange
+from hydro_core.spark.pipeline.rework import StagedPast
 from hydro_core.spark.pipeline.rows import rows_at
 from hydro_core.spark.pipeline.verify import verify
 from hydrotick.deploy.planning import plan_deployment
@@ -319,11 +319,11 @@ def _dying(runner: TickRunner, flow: FlowAsset, nth: int) -> Iterator[None]:
         nonlocal steps
         steps += 1
         if steps == nth:
-            Rework.abandon = lambda self: None  # type: ignore[method-assign]
-            Prepared.abandon = lambda self: None  # type: ignore[method-assign]
+            StagedPast.abandon = lambda self: None  # type: ignore[method-assign]
+            PreparedRange.abandon = lambda self: None  # type: ignore[method-assign]
             raise KilledError(name)
 
-    abandons = Rework.abandon, Prepared.abandon
+    abandons = StagedPast.abandon, PreparedRange.abandon
     pipeline.step = step
     try:
         yield
@@ -333,4 +333,4 @@ def _dying(runner: TickRunner, flow: FlowAsset, nth: int) -> Iterator[None]:
             pipeline.lock.release()
         raise
     finally:
-        Rework.abandon, Prepared.abandon = abandons  # type: ignore[method-assign]
+        StagedPast.abandon, PreparedRange.abandon = abandons  # type: ignore[method-assign]

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
-from hydro_core.compile import Compiled, compile_text
+from hydro_core.compile import CompiledProgram, compile_text
 from hydro_core.errors import ProgramError
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.shards.program import sharded
@@ -266,7 +266,7 @@ def in_order(rows: Sequence[Values]) -> list[Values]:
 
 
 @cache
-def _compiled(text: str) -> Compiled:
+def _compiled(text: str) -> CompiledProgram:
     return compile_text(text)
 
 

@@ -14,7 +14,7 @@ from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.ledger import Ledger
 from hydrotick.code_location.next_run import NextRun, next_run
 from hydrotick.code_location.records import last_key
-from hydrotick.flows.readiness import Ready
+from hydrotick.flows.readiness import ReadyTicks
 from hydrotick.instance.run_tags import FLOW_TAG, JUDGED_TAG, PARTITION
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.runner import TickRunner
@@ -67,7 +67,7 @@ class Case:
         counted from now.
         """
         self.runner.now = lambda: datetime.now(UTC) + later
-        self.runner.ready = lambda _: Ready(self.axis, 20, "it is not over")  # type: ignore[method-assign]
+        self.runner.ready = lambda _: ReadyTicks(self.axis, 20, "it is not over")  # type: ignore[method-assign]
         return next_run(self.flow, self.runner, self.instance)
 
     def at(self, moment: datetime) -> None:

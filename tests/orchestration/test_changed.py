@@ -17,7 +17,7 @@ from hydro_core.spark.frames.leaf import table_frame
 from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.types.ddl import parse_ddl
-from hydrotick.quality.changed import Changed, changed
+from hydrotick.quality.changed import ChangedRows, changed
 from tests.support.selection import alternately_slow
 
 LAST = 5
@@ -69,9 +69,9 @@ def rows_of(random: Random) -> list[list[int]]:
     return [[random.randrange(6) for _ in range(random.randrange(4))] for _ in range(LAST + 1)]
 
 
-def wanted(before: Sequence[Sequence[int]], after: Sequence[Sequence[int]]) -> Changed:
+def wanted(before: Sequence[Sequence[int]], after: Sequence[Sequence[int]]) -> ChangedRows:
     pairs = [(Counter(old), Counter(new)) for old, new in zip(before, after, strict=True)]
-    return Changed(
+    return ChangedRows(
         sum((new - old).total() for old, new in pairs),
         sum((old - new).total() for old, new in pairs),
     )
@@ -82,7 +82,7 @@ def parts(first: int) -> list[range]:
     return [range(first, middle), range(middle, LAST + 1)]
 
 
-def ordered_rows(random: Random) -> tuple[tuple[Any, Any, TableSpec, list[range]], Changed]:
+def ordered_rows(random: Random) -> tuple[tuple[Any, Any, TableSpec, list[range]], ChangedRows]:
     """Two stores of rows in an order, as `changed` takes them, and how they differ."""
     before, after = rows_of(random), rows_of(random)
     ordered = spec(Form.GROWTH, ordered=True)
@@ -98,7 +98,7 @@ def ordered_rows(random: Random) -> tuple[tuple[Any, Any, TableSpec, list[range]
     return (stored(before), stored(after), ordered, parts(0)), wanted(before, after)
 
 
-def logs(random: Random) -> tuple[tuple[Any, Any, TableSpec, list[range]], Changed]:
+def logs(random: Random) -> tuple[tuple[Any, Any, TableSpec, list[range]], ChangedRows]:
     """The same of logs: each has, at every tick, the rows that its changes up to then add up to."""
     first = random.randrange(LAST)
     before = rows_of(random)

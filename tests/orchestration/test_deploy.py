@@ -13,7 +13,7 @@ from hydro_core.cli.main import main
 from hydro_core.optimize import optimizer
 from hydro_core.optimize.cost import ROWS, Statistics
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.pipeline.rework import STAGING, Rework
+from hydro_core.spark.pipeline.rework import STAGING, StagedPast
 from hydro_core.spark.pipeline.start_rework import staging_for
 from hydro_core.spark.pipeline.verify import verify
 from hydrotick.cli.backfill import run_ticks
@@ -230,7 +230,7 @@ def _ran(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
     """The outputs that are computed beside, of each pipeline that is made for it."""
     made: list[set[str]] = []
 
-    def noted(*args: Any, **kwargs: Any) -> Rework:
+    def noted(*args: Any, **kwargs: Any) -> StagedPast:
         rework = staging_for(*args, **kwargs)
         made.append({*rework.staging.plan.graph.sinks})
         return rework

@@ -19,7 +19,7 @@ from hydro_core.errors import HydroError
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.ledger.lock import LOCK_FILE
 from hydro_core.storage.lease import LeaseFile
-from hydro_core.storage.remote import Remote
+from hydro_core.storage.remote import RemotePath
 from hydrotick.quality.judge import measure
 from tests.orchestration.late import IN_TIME, LATE, OPEN, Late
 from tests.orchestration.small import PROGRAM
@@ -53,9 +53,9 @@ class AllInStore(InStore):
         self.open()
 
     @property
-    def pipeline(self) -> Remote:
+    def pipeline(self) -> RemotePath:
         found = self.runner.directory(self.flow)
-        assert isinstance(found, Remote)
+        assert isinstance(found, RemotePath)
         return found
 
     def run_out(self) -> None:

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from hydro_core.project.flow_asset import OnError
 from hydro_core.spark.pipeline.verify import verify
-from hydrotick.flows.flows import Quarantined, quarantined
+from hydrotick.flows.flows import QuarantineCounts, quarantined
 from hydrotick.quality.judge import measure
 from hydrotick.quality.suites import NO_WRONG_ROWS, quarantine_verdicts
 from hydrotick.runner.report import TickReport
@@ -95,7 +95,7 @@ def test_wrong_rows_do_not_stop_the_flow(tmp_path: Path) -> None:
     assert told(flow, reports[1])["rows in quarantine"] == 2
     assert reports[1].metadata["rows in quarantine"] == 2
     assert "quarantine" in " ".join(reports[1].warnings("small"))
-    assert quarantined(flow.flow, flow.runner) == Quarantined(0, 3, "2026-01-02")
+    assert quarantined(flow.flow, flow.runner) == QuarantineCounts(0, 3, "2026-01-02")
     # Ticks together, and in shards, are what they are one by one.
     together = Wrong(tmp_path / "together").all_put().ran((0, 2))
     assert contents(together.flow, together.runner) == contents(flow.flow, flow.runner)

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hydro_core.spark.pipeline.verify import verify
-from hydro_core.storage.remote import Remote
+from hydro_core.storage.remote import RemotePath
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.quality.judge import measure
 from hydrotick.runner.report import TickReport
@@ -86,7 +86,7 @@ def compared(server: StoreServer, home: Path, story: Story, of: tuple[Any, Any, 
         assert found == wanted, step
     for late in (here, there):
         assert verify(late.runner.directory(late.flow), measure).problems == ()
-    assert isinstance(there.runner.directory(there.flow), Remote)
+    assert isinstance(there.runner.directory(there.flow), RemotePath)
 
 
 def said(report: TickReport) -> tuple[bool, str]:

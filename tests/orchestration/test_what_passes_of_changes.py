@@ -15,7 +15,7 @@ from hydro_core.project.flow_asset import KeptOutput
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.outputs.published import PUBLISHED
 from hydrotick.deploy.switch import compare, deploy
-from hydrotick.quality.changed import Changed
+from hydrotick.quality.changed import ChangedRows
 from hydrotick.quality.judge import measure
 from tests.orchestration.late import Late
 from tests.orchestration.test_what_passes_the_driver import Passed, begun, land
@@ -91,8 +91,8 @@ class Told:
         # New keys stand at two ticks; those of tick 1 arrive there again.
         assert report.corrected is not None
         outputs = report.corrected.outputs
-        assert outputs["totals"] == Changed(2 * self.rows, 0)
-        assert outputs["today"] == Changed(self.rows, 0)
+        assert outputs["totals"] == ChangedRows(2 * self.rows, 0)
+        assert outputs["today"] == ChangedRows(self.rows, 0)
 
     def _judge(self) -> None:
         window = self.late.flow.ticks.calendar.window(2)
@@ -103,8 +103,8 @@ class Told:
     def _compare(self) -> None:
         found = compare(self.late.planned(), self.late.runner, 1, lambda _: None)
         rows = self.rows
-        assert found["totals"] == Changed(3 * rows, 3 * rows)
-        assert found["today"] == Changed(rows * 3 // 2, rows * 3 // 2)
+        assert found["totals"] == ChangedRows(3 * rows, 3 * rows)
+        assert found["today"] == ChangedRows(rows * 3 // 2, rows * 3 // 2)
 
     def _deploy(self) -> None:
         window = self.late.flow.ticks.calendar.window(2)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hydro_core.analysis.partition.partitioning import partition
-from hydro_core.compile import Compiled
+from hydro_core.compile import CompiledProgram
 from hydro_core.engines import Options
 from hydro_core.optimize.optimizer import optimize
 from hydro_core.running import run_json
@@ -46,7 +46,7 @@ def test_it_is_as_incremental_as_the_page_says(block: Block, update_golden: bool
         assert found == said[0]
 
 
-def _judged(program: Compiled) -> str:
+def _judged(program: CompiledProgram) -> str:
     notes = optimize(program.typed).notes
     first = notes[0].message if notes else ""
     others = ", ".join(f"`{note.name}`" for note in notes[1:])

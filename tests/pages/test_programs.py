@@ -18,7 +18,7 @@ import pytest
 
 from hydro_core.cli.main import main
 from hydro_core.cli.table import COMMANDS
-from hydro_core.compile import Compiled, compile_graph
+from hydro_core.compile import CompiledProgram, compile_graph
 from hydro_core.engines import Options
 from hydro_core.errors import HydroError
 from hydro_core.lang.load import load_text
@@ -91,13 +91,13 @@ def _found(block: Block, said: list[Block]) -> list[str]:
             raise AssertionError(f"{block.place} is followed by {languages}")
 
 
-def compiled_of(block: Block, partial: bool = False) -> Compiled:
+def compiled_of(block: Block, partial: bool = False) -> CompiledProgram:
     """The program of a block."""
     file = block.file or ("program.dl" if block.language == "rules" else "program.hydro")
     return compile_graph(load_text(block.text, file, name=Path(file).stem), partial=partial)
 
 
-def streams_of(compiled: Compiled, table: str) -> list[Column]:
+def streams_of(compiled: CompiledProgram, table: str) -> list[Column]:
     """The streams that a table names, inputs first; all outputs where it names none."""
     typed = compiled.typed
     names = [name for name, out in names_of(table) if not out]
@@ -108,7 +108,7 @@ def streams_of(compiled: Compiled, table: str) -> list[Column]:
     ]
 
 
-def _run(compiled: Compiled, table: Block) -> tuple[list[Column], Batches]:
+def _run(compiled: CompiledProgram, table: Block) -> tuple[list[Column], Batches]:
     """The streams of a table, with what came in and what comes out of them."""
     streams = streams_of(compiled, table.text)
     given = read(table.text, [stream for stream in streams if not stream.out])
@@ -122,7 +122,7 @@ def calendar_of(table: Block) -> Calendar | None:
     return calendar_given(start, every) if start else None
 
 
-def run(compiled: Compiled, ticks: Batches, calendar: Calendar | None = None) -> Batches:
+def run(compiled: CompiledProgram, ticks: Batches, calendar: Calendar | None = None) -> Batches:
     """What a program gives on the reference, as it is written and as it is optimized."""
     naive = run_json(compiled.graph, {}, ticks, Options(optimized=False), calendar)
     assert run_json(compiled.graph, {}, ticks, Options(), calendar) == naive
@@ -132,7 +132,7 @@ def run(compiled: Compiled, ticks: Batches, calendar: Calendar | None = None) ->
 _TICK = re.compile(r"^# tick \d+: (.*?) ?gives (.*)$", re.MULTILINE)
 
 
-def _check_comments(block: Block, compiled: Compiled) -> None:
+def _check_comments(block: Block, compiled: CompiledProgram) -> None:
     said = [(_batches(given), _batches(gives)) for given, gives in _TICK.findall(block.text)]
     if said:
         assert run(compiled, [given for given, _ in said]) == [gives for _, gives in said]

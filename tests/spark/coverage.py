@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from hydro_core.compile import Compiled, compile_graph, optimized
+from hydro_core.compile import CompiledProgram, compile_graph, optimized
 from hydro_core.errors import HydroError
 from hydro_core.lang.resolve import parse
 from hydro_core.plan.planner import plan
@@ -18,7 +18,7 @@ from tests.support.selection import cover
 Feature = tuple[str, ...]
 
 
-def features(of: Compiled) -> frozenset[Feature]:
+def features(of: CompiledProgram) -> frozenset[Feature]:
     """The operators of a program with the kinds of their inputs, and how its parts run."""
     found = plan(of.typed)
     operators = set()
@@ -29,13 +29,13 @@ def features(of: Compiled) -> frozenset[Feature]:
     return frozenset(operators | {("component", c.how) for c in found.components})
 
 
-def compiled(vector: Vector, *, optimize: bool) -> Compiled:
+def compiled(vector: Vector, *, optimize: bool) -> CompiledProgram:
     """The program of a vector, as written or as its plan."""
     return _compiled(json.dumps(vector, sort_keys=True), optimize)
 
 
 @cache
-def _compiled(text: str, optimize: bool) -> Compiled:
+def _compiled(text: str, optimize: bool) -> CompiledProgram:
     """Once in a run: the vectors are chosen by their programs, which then run."""
     vector = json.loads(text)
     ticks = vector.get("ticks", [{}])
@@ -44,7 +44,7 @@ def _compiled(text: str, optimize: bool) -> Compiled:
     return optimized(found) if optimize else found
 
 
-def covering_programs(programs: Mapping[str, Compiled]) -> list[str]:
+def covering_programs(programs: Mapping[str, CompiledProgram]) -> list[str]:
     """Names of few programs that have all features which any of them has."""
     return cover({name: features(program) for name, program in programs.items()})
 

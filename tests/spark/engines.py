@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from hydro_core.compile import Compiled, compile_graph
+from hydro_core.compile import CompiledProgram, compile_graph
 from hydro_core.lang.resolve import parse
 from hydro_core.plan.planner import plan
 from hydro_core.reference.interpreter import run_ticks
@@ -25,17 +25,17 @@ Json = list[dict[str, list[Any]]]
 SETTINGS = Settings().with_(max_iterations=60)
 
 
-def program(text: str, schemas: Mapping[str, str], ticks: Sequence[Tick]) -> Compiled:
+def program(text: str, schemas: Mapping[str, str], ticks: Sequence[Tick]) -> CompiledProgram:
     graph = parse(text)
     return compile_graph(graph, given_types(graph, schemas, ticks))
 
 
-def on_reference(of: Compiled, ticks: Sequence[Tick]) -> Json:
+def on_reference(of: CompiledProgram, ticks: Sequence[Tick]) -> Json:
     return as_json(of, run_ticks(of.typed, of.strata, read_ticks(of.typed, ticks), SETTINGS))
 
 
 def on_spark(
-    of: Compiled,
+    of: CompiledProgram,
     ticks: Sequence[Tick],
     ranges: Iterable[int],
     spark: SparkSession,
@@ -51,7 +51,7 @@ def on_spark(
 
 
 def assert_same(
-    of: Compiled, ticks: Sequence[Tick], ways: Iterable[Sequence[int]], spark: SparkSession
+    of: CompiledProgram, ticks: Sequence[Tick], ways: Iterable[Sequence[int]], spark: SparkSession
 ) -> None:
     """Each of these ways of cutting the ticks into ranges gives what the reference gives."""
     wanted = repr(on_reference(of, ticks))
@@ -59,7 +59,7 @@ def assert_same(
         assert repr(on_spark(of, ticks, ranges, spark)) == wanted, ranges
 
 
-def as_json(of: Compiled, ticks: Iterable[Mapping[str, list[Any]]]) -> Json:
+def as_json(of: CompiledProgram, ticks: Iterable[Mapping[str, list[Any]]]) -> Json:
     outputs = of.typed.outputs
     return [
         {name: [to_json(x, outputs[name].item) for x in items] for name, items in tick.items()}

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hydro_core.catalog.forms import Form
-from hydro_core.compile import Compiled, compile_text, optimized
+from hydro_core.compile import CompiledProgram, compile_text, optimized
 from hydro_core.plan.planner import plan
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.settings import Settings
@@ -65,7 +65,7 @@ def _session(spark: SparkSession) -> None:
     """Pipelines without a session of their own use the shared one."""
 
 
-def compiled() -> Compiled:
+def compiled() -> CompiledProgram:
     return compile_text(PROGRAM)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hydro_core.compile import Compiled, optimized
+from hydro_core.compile import CompiledProgram, optimized
 from hydro_core.plan.planner import plan
 from tests.spark.coverage import covering_programs
 from tests.spark.engines import cuts, on_reference, on_spark, program
@@ -172,7 +172,7 @@ def _given(name: str, seed: int) -> list[dict[str, list[Any]]]:
     return [{n: items for n, items in tick.items() if n in names} for tick in batches(seed)]
 
 
-def _compiled(name: str, seed: int) -> Compiled:
+def _compiled(name: str, seed: int) -> CompiledProgram:
     given = _given(name, seed)
     return program(PROGRAMS[name], {n: SCHEMAS[n] for n in given[0]}, given)
 
@@ -195,7 +195,7 @@ def check(
             assert repr(on_spark(ran, given, lengths, spark)) == repr(wanted), (seed, lengths)
 
 
-def _programs() -> dict[str, Compiled]:
+def _programs() -> dict[str, CompiledProgram]:
     return {name: optimized(_compiled(name, 1)) for name in PROGRAMS}
 
 

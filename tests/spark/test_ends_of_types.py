@@ -28,7 +28,7 @@ from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.inputs.changes import FileChanges, changes_between
 from hydro_core.spark.pipeline.copy import copy_pipeline
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.verify import Verified, verify
+from hydro_core.spark.pipeline.verify import VerifyReport, verify
 from hydro_core.spark.session.session import PARQUET, session_options
 from hydro_core.spark.store.schema import TableSpec, flattened
 from hydro_core.types.arrow import from_arrow, to_arrow
@@ -187,7 +187,7 @@ def agree(directory: Path, expected: Mapping[str, list[Counter[Any]]]) -> None:
         assert by_spark == wanted, name
 
 
-def whole(directory: Path) -> Verified:
+def whole(directory: Path) -> VerifyReport:
     found = verify(directory, measure)
     assert found.problems == found.notes == ()
     return found

@@ -19,7 +19,7 @@ from hydro_core.lang.resolve import parse
 from hydro_core.running import run_json
 from hydro_core.spark.lower.aggregates import merged_aggregate
 from hydro_core.spark.lower.items import GroupKeys
-from hydro_core.spark.lower.keyed import Merging
+from hydro_core.spark.lower.keyed import MergedResults
 from hydro_core.spark.session.session import few_rows_session
 from hydro_core.types.ddl import parse_ddl
 from tests.support.refused import Refused
@@ -133,7 +133,7 @@ def test_several_copies_come_and_go(spark: SparkSession, of: str, sign: str) -> 
     total = Aggregate("total", ("v",))
     merged = merged_aggregate(total, item, parse_ddl("decimal(38,12)"), a_node(), goes=True)
     assert merged is not None
-    along = Merging({"total": merged}).of_changes()
+    along = MergedResults({"total": merged}).of_changes()
     assert along is not None
     few = few_rows_session(spark)
     rows = few.createDataFrame([(0, 5), (1, -3), (1, 1)], "t long, n long")

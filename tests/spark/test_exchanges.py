@@ -16,7 +16,7 @@ from pyspark.sql import types as t
 
 from hydro_core.analysis.partition.partitioning import partition
 from hydro_core.catalog.forms import Form
-from hydro_core.compile import Compiled, compile_text, optimized
+from hydro_core.compile import CompiledProgram, compile_text, optimized
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.spark.executor.executor import Job, run_range
@@ -99,7 +99,7 @@ def session(spark: SparkSession) -> SparkSession:
     return own
 
 
-def jobs(program: Compiled, spark: SparkSession) -> Mapping[str, DataFrame]:
+def jobs(program: CompiledProgram, spark: SparkSession) -> Mapping[str, DataFrame]:
     """What a tick computes for each table, by the outputs' names and the slots' ids."""
     made: TickPlan = plan(program.typed)
     sources = {

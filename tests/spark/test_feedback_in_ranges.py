@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hydro_core.compile import Compiled
+from hydro_core.compile import CompiledProgram
 from tests.spark.coverage import covering_programs
 from tests.spark.engines import assert_same, cuts, program
 from tests.support.selection import mostly_slow
@@ -138,7 +138,7 @@ def ticks(seed: int, of: str) -> list[dict[str, list[Any]]]:
     return [{n: [item(n) for _ in range(rng.randint(0, 3))] for n in used} for _ in range(5)]
 
 
-def compiled(name: str, seed: int) -> Compiled:
+def compiled(name: str, seed: int) -> CompiledProgram:
     given = ticks(seed, PROGRAMS[name])
     return program(PROGRAMS[name], {n: SCHEMAS[n] for n in given[0]}, given)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from hydro_core.compile import Compiled, best_plan, compile_text, planned
+from hydro_core.compile import CompiledProgram, best_plan, compile_text, planned
 from hydro_core.errors import DataError
 from hydro_core.running import read_ticks
 from hydro_core.spark.pipeline.pipeline import Pipeline
@@ -42,7 +42,7 @@ TICKS = [
 """In tick 2 and in tick 4 one row fails."""
 
 
-def compiled(name: str) -> Compiled:
+def compiled(name: str) -> CompiledProgram:
     text = PROGRAMS[name]
     return compile_text("".join(s for s in SCHEMA.splitlines(True) if f"{s[0]} ->" in text) + text)
 

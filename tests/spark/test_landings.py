@@ -25,7 +25,7 @@ from hydro_core.spark.inputs.looks import LandingTable
 from hydro_core.spark.inputs.reading import InputBatches
 from hydro_core.spark.store.ledger.input_reads import InputRead
 from hydro_core.ticks.calendar import Calendar
-from hydro_core.ticks.every import Every
+from hydro_core.ticks.every import TickLength
 from hydro_core.ticks.tick_range import moment_of
 from hydro_core.types.ddl import parse_ddl
 from tests.support.refused import Refused
@@ -103,7 +103,7 @@ def by_run(path: Path, column: str = "day") -> list[list[Any]]:
     """The ticks as `run --input` has them, on the reference."""
     arrived = scans_of([InputFile("x", str(path), column)], {"x": ITEM})
     inputs = [read_all(one) for one in arrived]
-    ticks = tick_inputs(inputs, cut(inputs, Every.parse("1d"), DAY))
+    ticks = tick_inputs(inputs, cut(inputs, TickLength.parse("1d"), DAY))
     found = [sorted(map(repr, tick.batches["x"])) for tick in ticks]
     return found + [[] for _ in range(TICKS - len(found))]
 

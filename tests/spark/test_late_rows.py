@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from hydro_core.compile import Compiled, compile_text, optimized
+from hydro_core.compile import CompiledProgram, compile_text, optimized
 from hydro_core.plan.planner import plan
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.running import read_ticks
@@ -74,7 +74,7 @@ def batches(seed: int) -> list[list[Row]]:
     return [made(rng, FIRST), *(made(rng, rng.randrange(4)) for _ in range(TICKS - 1))]
 
 
-def by_definition(of: Compiled, ticks: Sequence[list[Row]]) -> list[Counter[Any]]:
+def by_definition(of: CompiledProgram, ticks: Sequence[list[Row]]) -> list[Counter[Any]]:
     given = read_ticks(of.typed, [{"a": rows} for rows in ticks])
     return [bag(found["out"]) for found in run_ticks(of.typed, of.strata, given)]
 
@@ -90,7 +90,7 @@ def stored(pipeline: Pipeline, ticks: int = TICKS) -> list[Counter[Any]]:
 
 
 def run(
-    pipeline: Pipeline, of: Compiled, ticks: Sequence[list[Row]], first: int, last: int
+    pipeline: Pipeline, of: CompiledProgram, ticks: Sequence[list[Row]], first: int, last: int
 ) -> None:
     """The ticks as one range."""
     item = of.typed.inputs["a"].item

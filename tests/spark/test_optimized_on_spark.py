@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hydro_core.compile import Compiled, compile_text, optimized, planned
+from hydro_core.compile import CompiledProgram, compile_text, optimized, planned
 from hydro_core.errors import HydroError
 from hydro_core.optimize.cost import InputStatistics, Statistics
 from hydro_core.reference.interpreter import run_ticks
@@ -96,7 +96,7 @@ def _check(text: str, seed: int, spark: SparkSession, *, as_range: bool) -> None
         }
 
 
-def _run(compiled: Compiled, seed: int) -> tuple[Any, list[Any]]:
+def _run(compiled: CompiledProgram, seed: int) -> tuple[Any, list[Any]]:
     """The first random ticks that the program has outputs for, and these."""
     for number in range(20):
         ticks = random_ticks(compiled, Random(seed if not number else f"{seed}/{number}"))

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from benchmarks.work import RowCounter
 from hydro_core.spark.inputs.batches import batch_of
 from hydro_core.spark.store.lookups import lookup_files
-from hydro_core.spark.store.lookups.agreeing import Met
+from hydro_core.spark.store.lookups.agreeing import MatchedRows
 from hydro_core.spark.store.store import Store
 from tests.tpch.answers import opened
 
@@ -100,7 +100,7 @@ def found_behind(
     )
     met = Store.met
 
-    def counted(store: Store, name: str, wanted: Met) -> pa.Table:
+    def counted(store: Store, name: str, wanted: MatchedRows) -> pa.Table:
         there = met(store, name, wanted)
         found.append(there.num_rows)
         return there

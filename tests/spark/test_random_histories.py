@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from hydro_core.compile import Compiled, compile_graph, optimized
+from hydro_core.compile import CompiledProgram, compile_graph, optimized
 from hydro_core.lang.resolve import parse
 from hydro_core.plan.planner import plan
 from hydro_core.running import given_types, read_ticks
@@ -22,7 +22,7 @@ from hydro_core.spark.session.session import few_rows_session
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.tick import Outputs
 from hydro_core.validation.simulation.pipelines import on_pipelines
-from hydro_core.validation.simulation.simulate import Case, OnSpark, Ranked, Simulation, Subject
+from hydro_core.validation.simulation.simulate import Case, OnSpark, RankedItem, Simulation, Subject
 from tests.laws.conditions import CONDITIONS, NEAREST
 from tests.laws.keyed_histories import BY_KEY, OVER_TIME, PER_ITEM, KeyedHistory, keyed_history
 from tests.laws.ordered_histories import ordered_history
@@ -72,7 +72,7 @@ def test_on_tables(family: str, seed: int, spark: SparkSession) -> None:
     check(made, seed, lambda compiled: on_pipelines(compiled, WINDOWS, SETTINGS))
 
 
-def in_memory(compiled: Compiled, spark: SparkSession) -> OnSpark:
+def in_memory(compiled: CompiledProgram, spark: SparkSession) -> OnSpark:
     """What runs cases in memory."""
 
     def run(case: Case) -> Sequence[Outputs]:
@@ -87,7 +87,7 @@ def in_memory(compiled: Compiled, spark: SparkSession) -> OnSpark:
     return run
 
 
-def check(made: Any, seed: int, engine: Callable[[Compiled], OnSpark]) -> None:
+def check(made: Any, seed: int, engine: Callable[[CompiledProgram], OnSpark]) -> None:
     graph = parse(made.text)
     compiled = compile_graph(graph, given_types(graph, made.schemas, made.ticks))
     case = cut(made, compiled, seed)
@@ -95,11 +95,11 @@ def check(made: Any, seed: int, engine: Callable[[Compiled], OnSpark]) -> None:
     assert found is None, f"{made.schemas}\n{made.text}\n{found}"
 
 
-def cut(made: Any, compiled: Compiled, seed: int) -> Case:
+def cut(made: Any, compiled: CompiledProgram, seed: int) -> Case:
     """The ticks in ranges, and another order of their rows."""
     rng = Random(seed)
     ticks = tuple(
-        {n: tuple(Ranked(rng.random(), x) for x in items) for n, items in tick.batches.items()}
+        {n: tuple(RankedItem(rng.random(), x) for x in items) for n, items in tick.batches.items()}
         for tick in read_ticks(compiled.typed, made.ticks)
     )
     return Case(ticks, CUTS[seed % len(CUTS)])

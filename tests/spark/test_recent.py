@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hydro_core.analysis.partition.partitioning import partition
-from hydro_core.compile import Compiled, best_plan, compile_graph, optimized, planned
+from hydro_core.compile import CompiledProgram, best_plan, compile_graph, optimized, planned
 from hydro_core.engines import Options, ShardingOptions
 from hydro_core.errors import DataError
 from hydro_core.lang.resolve import parse
@@ -28,7 +28,7 @@ from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.tick import Outputs, TickInput
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.validation.simulation.pipelines import on_pipelines
-from hydro_core.validation.simulation.simulate import Case, Ranked, Simulation, Subject
+from hydro_core.validation.simulation.simulate import Case, RankedItem, Simulation, Subject
 from tests.laws.recent_programs import RecentProgram, recent_program
 from tests.spark.pipelines import SETTINGS
 from tests.support.refused import Refused
@@ -43,21 +43,23 @@ CUTS = ((1, 1, 1, 1, 1, 1), (2, 3, 1), (6,), (1, 5), (3, 3), (1, 1, 4))
 SECONDS = 30
 
 
-def compiled_of(made: RecentProgram) -> Compiled:
+def compiled_of(made: RecentProgram) -> CompiledProgram:
     types = {name: parse_ddl(text) for name, text in made.schemas.items()}
     return compile_graph(parse(made.text), types)
 
 
-def case_of(made: RecentProgram, compiled: Compiled, seed: int) -> Case:
+def case_of(made: RecentProgram, compiled: CompiledProgram, seed: int) -> Case:
     rng = Random(seed)
     ticks = tuple(
-        {n: tuple(Ranked(rng.random(), x) for x in items) for n, items in tick.batches.items()}
+        {n: tuple(RankedItem(rng.random(), x) for x in items) for n, items in tick.batches.items()}
         for tick in read_ticks(compiled.typed, made.ticks)
     )
     return Case(ticks, CUTS[seed % len(CUTS)])
 
 
-def check(seed: int, engine: Callable[[Compiled], Callable[[Case], Sequence[Outputs]]]) -> None:
+def check(
+    seed: int, engine: Callable[[CompiledProgram], Callable[[Case], Sequence[Outputs]]]
+) -> None:
     made = recent_program(seed)
     compiled = compiled_of(made)
     found = Simulation(Subject(compiled, DAYS.window), engine(compiled)).check(
@@ -68,7 +70,7 @@ def check(seed: int, engine: Callable[[Compiled], Callable[[Case], Sequence[Outp
 
 @pytest.mark.parametrize("seed", mostly_slow(range(300), 3))
 def test_in_memory(seed: int, spark: SparkSession) -> None:
-    def engine(compiled: Compiled) -> Callable[[Case], Sequence[Outputs]]:
+    def engine(compiled: CompiledProgram) -> Callable[[Case], Sequence[Outputs]]:
         def run(case: Case) -> Sequence[Outputs]:
             by = optimized(compiled) if seed % 3 else compiled
             memory = Memory(plan(by.typed), few_rows_session(spark), Settings())

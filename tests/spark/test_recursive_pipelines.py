@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from hydro_core.compile import Compiled, best_plan, compile_graph, planned
+from hydro_core.compile import CompiledProgram, best_plan, compile_graph, planned
 from hydro_core.engines import Options, run_whole
 from hydro_core.errors import DataError
 from hydro_core.lang.rules.translate import graph_of_rules, read_rules
@@ -70,7 +70,7 @@ reached(y) :- reached(x), alive(x, y).
 """What is derived anew in each tick."""
 
 
-def program(rules: str = RULES) -> Compiled:
+def program(rules: str = RULES) -> CompiledProgram:
     return compile_graph(graph_of_rules(read_rules(rules)))
 
 
@@ -96,7 +96,7 @@ def with_edges(tick: TickInput, *pairs: tuple[str, str]) -> TickInput:
     return TickInput({**tick.batches, "edge": [*tick.batches["edge"], *more]})
 
 
-def by_reference(made: Compiled, given: list[TickInput]) -> str:
+def by_reference(made: CompiledProgram, given: list[TickInput]) -> str:
     return text(list(run_whole(made, iter(given), Options(optimized=False))))
 
 

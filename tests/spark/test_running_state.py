@@ -10,7 +10,7 @@ import pytest
 
 from hydro_core.catalog.forms import Form
 from hydro_core.catalog.spec import State
-from hydro_core.compile import Compiled, optimized
+from hydro_core.compile import CompiledProgram, optimized
 from hydro_core.plan.planner import plan
 from tests.spark.coverage import covering_programs
 from tests.spark.engines import assert_same, cuts, on_reference, on_spark, program
@@ -126,7 +126,7 @@ def batches(seed: int, sizes: Sequence[int] = SIZES) -> list[dict[str, list[Any]
     return [{"a": [row() for _ in range(n)]} for n in sizes]
 
 
-def running(text: str, ticks: list[dict[str, list[Any]]]) -> Compiled:
+def running(text: str, ticks: list[dict[str, list[Any]]]) -> CompiledProgram:
     """The plan of the program, which must have a running result."""
     compiled = program(text, SCHEMAS, ticks)
     found = optimized(compiled)

@@ -10,10 +10,10 @@ from pyspark.sql import SparkSession
 
 from hydro_core.compile import compile_text
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.prepared import Prepared
+from hydro_core.spark.pipeline.prepared import PreparedRange
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.validation.simulation.pipelines import on_pipelines
-from hydro_core.validation.simulation.simulate import Simulated, Simulation, Subject
+from hydro_core.validation.simulation.simulate import Simulation, SimulationResult, Subject
 from tests.spark.pipelines import SETTINGS
 
 pytestmark = pytest.mark.spark
@@ -27,7 +27,7 @@ pay -> map(lambda p: p.amount) -> persist() -> amounts
 """
 
 
-def simulated(runs: int, seconds: float) -> Simulated:
+def simulated(runs: int, seconds: float) -> SimulationResult:
     subject = Subject(compile_text(PROGRAM), WINDOWS, SETTINGS)
     pipelines = on_pipelines(subject.program, WINDOWS, SETTINGS)
     return Simulation(subject, pipelines).run(runs, 1, seconds, lambda _: None)
@@ -46,7 +46,7 @@ def test_a_range_that_loses_its_last_tick_is_caught(
 ) -> None:
     prepare = Pipeline.prepare
 
-    def loses(self: Pipeline, first: int, last: int, batches: Any, **given: Any) -> Prepared:
+    def loses(self: Pipeline, first: int, last: int, batches: Any, **given: Any) -> PreparedRange:
         if first < last:
             batches = {name: batch.within(first, last - 1) for name, batch in batches.items()}
         return prepare(self, first, last, batches, **given)

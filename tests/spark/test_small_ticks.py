@@ -21,7 +21,7 @@ from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.spark.pipeline import jobs
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.store.delta import write
-from hydro_core.spark.store.delta.write import Pending, WrittenRows
+from hydro_core.spark.store.delta.write import PendingRows, WrittenRows
 from hydro_core.types.ddl import parse_ddl
 from tests.spark.pipelines import SETTINGS, Batch, batch, contents, opened
 from tests.support.selection import alternately_slow
@@ -49,7 +49,9 @@ def test_what_nothing_can_reach_takes_no_job(
     pipeline = opened(tmp_path, PROGRAM)
     asked: list[str] = []
 
-    def collect_all(pending: Mapping[str, Pending], bound: int) -> Mapping[str, WrittenRows] | None:
+    def collect_all(
+        pending: Mapping[str, PendingRows], bound: int
+    ) -> Mapping[str, WrittenRows] | None:
         asked.extend(pending)
         return write.collect_all(pending, bound)
 

@@ -20,7 +20,7 @@ from hydro_core.plan.planner import Bootstrap, Leaf, WantedTables, bootstrap
 from hydro_core.program_change.difference import difference
 from hydro_core.spark.inputs.batches import stored_batches
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.rework import STAGING, Rework
+from hydro_core.spark.pipeline.rework import STAGING, StagedPast
 from hydro_core.spark.pipeline.start_rework import deployment, rollback
 from hydro_core.spark.pipeline.tables import Tables
 from tests.spark.pipelines import SETTINGS, Crash, batch, crash_at, opened, planned
@@ -112,7 +112,7 @@ def after(directory: Path, kept: Mapping[str, str] = {}) -> Pipeline:
     return Pipeline(directory, plan, SETTINGS, tables=tables, identity="after")
 
 
-def made(rework: Rework, by: Bootstrap, serving: Pipeline) -> Rework:
+def made(rework: StagedPast, by: Bootstrap, serving: Pipeline) -> StagedPast:
     """The ticks beside, as ranges of two."""
     for first in range(rework.first, rework.last + 1, 2):
         last = min(first + 1, rework.last)

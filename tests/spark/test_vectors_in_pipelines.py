@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.compile import Compiled
+from hydro_core.compile import CompiledProgram
 from hydro_core.errors import HydroError
 from hydro_core.running import read_ticks
 from hydro_core.types.json import to_json
@@ -31,7 +31,7 @@ pytestmark = [
 ]
 
 
-def program_of(vector: Vector) -> Compiled | None:
+def program_of(vector: Vector) -> CompiledProgram | None:
     """The program; None where it means nothing, which is judged elsewhere."""
     try:
         return compiled(vector, optimize=False)
@@ -52,7 +52,7 @@ def judge(
 
     program = storable(program)
 
-    def run(of: Compiled) -> list[dict[str, list[Any]]]:
+    def run(of: CompiledProgram) -> list[dict[str, list[Any]]]:
         given = list(read_ticks(of.typed, ticks, calendar_of(vector)))
         found = stored_outputs(directory, of, given, mode, spark, optimize=optimize)
         return [as_json(of.typed, tick) for tick in found]

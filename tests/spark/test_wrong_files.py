@@ -13,7 +13,7 @@ from hydro_core.files.inputs import InputFile
 from hydro_core.files.reading import read_all
 from hydro_core.files.scan import scans_of
 from hydro_core.spark.files.frames import rows_of, scans_on
-from hydro_core.ticks.every import Every
+from hydro_core.ticks.every import TickLength
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType
 from tests.support.refused import Refused
@@ -23,13 +23,13 @@ pytestmark = pytest.mark.spark
 
 
 def by_reference(_: SparkSession, file: InputFile, declared: dict[str, ItemType]) -> None:
-    cut([read_all(one) for one in scans_of([file], declared)], Every.parse("1d"), None)
+    cut([read_all(one) for one in scans_of([file], declared)], TickLength.parse("1d"), None)
 
 
 def on_spark(spark: SparkSession, file: InputFile, declared: dict[str, ItemType]) -> None:
     inputs = [rows_of(spark, one) for one in scans_on(spark, [file], declared)]
     try:
-        cut(inputs, Every.parse("1d"), None)
+        cut(inputs, TickLength.parse("1d"), None)
     finally:
         for rows in inputs:
             rows.release()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hydro_core.catalog import aggregates
-from hydro_core.catalog.aggregates import AggregateSpec, Kept
+from hydro_core.catalog.aggregates import AggregateSpec, PartialState
 from hydro_core.reference.definitions import group as definitions
 from hydro_core.reference.definitions.group import GroupValues
 from hydro_core.types.item import LONG
@@ -16,7 +16,7 @@ RANGE = AggregateSpec(
     "range",
     "the greatest less the smallest",
     lambda types: LONG,
-    Kept(
+    PartialState(
         parts=("max", "min"),
         of_parts="lambda most, least: None if most is None else most - least",
     ),

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from benchmarks.judged import Row, Ticks
-from hydro_core.compile import Compiled
+from hydro_core.compile import CompiledProgram
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.arrow import from_arrow
@@ -16,7 +16,7 @@ from hydro_core.types.item import ItemType
 from hydro_core.types.item import Row as RowType
 
 
-def answers(of: Compiled, ticks: Ticks) -> Iterator[list[Row]]:
+def answers(of: CompiledProgram, ticks: Ticks) -> Iterator[list[Row]]:
     """The rows of a program's one output at each tick."""
     given = (_given(of, ticks, tick) for tick in range(ticks.count))
     for outputs in run_ticks(of.typed, of.strata, given):
@@ -24,7 +24,7 @@ def answers(of: Compiled, ticks: Ticks) -> Iterator[list[Row]]:
         yield [tuple(row.values()) for row in rows]
 
 
-def _given(of: Compiled, ticks: Ticks, tick: int) -> TickInput:
+def _given(of: CompiledProgram, ticks: Ticks, tick: int) -> TickInput:
     items = {name: of.typed.inputs[name].item for name in of.graph.sources}
     return TickInput({n: _items(ticks.rows(n, tick, tick), item) for n, item in items.items()})
 

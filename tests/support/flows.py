@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from random import Random
 
-from hydro_core.compile import Compiled, compile_text
+from hydro_core.compile import CompiledProgram, compile_text
 from hydro_core.errors import HydroError
 
 PAIR = "(long, long)"
@@ -86,7 +86,7 @@ BINARY = (
 )
 
 
-def typed_program(rng: Random, size: int) -> tuple[str, Compiled]:
+def typed_program(rng: Random, size: int) -> tuple[str, CompiledProgram]:
     """A program of about `size` statements that has types: of those that `rng` makes, the first."""
     refused = []
     for _ in range(20):

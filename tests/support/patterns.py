@@ -15,7 +15,7 @@ from hydro_core.lang.resolve import parse
 from hydro_core.optimize.rule import (
     CHAIN,
     UNION,
-    Equal,
+    EqualClasses,
     Fact,
     Pat,
     Pattern,
@@ -266,7 +266,7 @@ class Instance:
         """The two sides as outputs `left` and `right`; of a derived fact, the stream as `left`."""
         self._facts_first()
         for condition in self.rule.when:
-            if isinstance(condition, Equal):
+            if isinstance(condition, EqualClasses):
                 self._assume(condition)
         left = self._place(self.rule.lhs)
         self._sink("left", left)
@@ -300,7 +300,8 @@ class Instance:
             elif condition.name == "growing":
                 name = condition.args[0].name
                 defined = any(
-                    isinstance(c, Equal) and c.left == condition.args[0] for c in self.rule.when
+                    isinstance(c, EqualClasses) and c.left == condition.args[0]
+                    for c in self.rule.when
                 )
                 if not defined:
                     self.bound[name] = self._add("persist", Args(), (self._input(name),))
@@ -325,7 +326,7 @@ class Instance:
         for name, args in zip(names, found, strict=True):
             self.payloads.setdefault(name, args)
 
-    def _assume(self, condition: Equal) -> None:
+    def _assume(self, condition: EqualClasses) -> None:
         """Makes the equation true: its variable is the pattern; one that is in it is a cycle."""
         assert isinstance(condition.left, Var)
         name = condition.left.name
@@ -333,7 +334,9 @@ class Instance:
             # `?x = (persist ?a), ?x = (persist ?b)`: only equal batches have equal histories
             assert isinstance(condition.right, Pat)
             first = next(
-                c for c in self.rule.when if isinstance(c, Equal) and c.left == condition.left
+                c
+                for c in self.rule.when
+                if isinstance(c, EqualClasses) and c.left == condition.left
             )
             assert isinstance(first.right, Pat)
             inner, other = first.right.inputs[0], condition.right.inputs[0]

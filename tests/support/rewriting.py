@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from hydro_core.catalog.internal import operator
 from hydro_core.catalog.spec import Args
-from hydro_core.compile import Compiled, compile_graph
+from hydro_core.compile import CompiledProgram, compile_graph
 from hydro_core.functions.tree import Fn
 from hydro_core.ir.graph import Node
 from hydro_core.ir.sexpr import flatten, function_names, read, show_tree, to_tree
-from hydro_core.ir.term import App, to_terms
+from hydro_core.ir.term import Application, to_terms
 from hydro_core.lang.resolve import parse
 from hydro_core.optimize.cost import Statistics
 from hydro_core.optimize.egraph import EGraph
@@ -45,11 +45,11 @@ FUNCTIONS: Mapping[str, Fn] = {
 }
 
 
-def inputs() -> Mapping[str, App]:
+def inputs() -> Mapping[str, Application]:
     """The inputs that expressions may name."""
     schemas = dict.fromkeys(PAIRS, "(long, long)") | dict.fromkeys(ROWS, "k long, v long, at long")
     return {
-        name: App(
+        name: Application(
             operator("source"),
             Args((("schema", parse_ddl(ddl)), ("name", name), ("fds", ()))),
             origin=name,
@@ -58,7 +58,7 @@ def inputs() -> Mapping[str, App]:
     }
 
 
-def program(*texts: str) -> Compiled:
+def program(*texts: str) -> CompiledProgram:
     """The program whose outputs are these expressions."""
     known = inputs()
     terms, sinks = {}, {}

@@ -11,7 +11,7 @@ from typing import Any
 
 from hydro_core.functions.call import compiled
 from hydro_core.functions.tree import Fn
-from hydro_core.lang.rules.bodies import Body, Matched, check_head
+from hydro_core.lang.rules.bodies import Body, MatchedAtom, check_head
 from hydro_core.lang.rules.syntax import Argument, DedalusRule, RuleExpression, constant_of
 from hydro_core.lang.rules.translate import Rules, recursive_groups
 
@@ -113,7 +113,7 @@ class RulesByDefinition:
             for more in matched:
                 yield from self._ways(body, holds, more, at + 1)
 
-    def _matched(self, match: Matched, holds: Facts, bound: Binding) -> Iterator[Binding]:
+    def _matched(self, match: MatchedAtom, holds: Facts, bound: Binding) -> Iterator[Binding]:
         columns = match.predicate.columns
         for row in holds[match.predicate.name]:
             values, found = dict(zip(columns, row, strict=True)), dict(bound)

@@ -16,7 +16,7 @@ from hydro_core.functions.read import constant
 from hydro_core.functions.tree import Fn
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.sexpr import Atom, SExpr, flatten, read
-from hydro_core.ir.term import App, Bindings, LetRec, LetTerm, Ref, Term
+from hydro_core.ir.term import Application, Bindings, LetRec, LetTerm, Ref, Term
 from hydro_core.types.ddl import parse_ddl
 
 Reader = Callable[[str, str, Mapping[str, Fn]], tuple[str, Any]]
@@ -30,7 +30,9 @@ READERS: Mapping[str, Reader] = {
 
 
 def parse(
-    text: str, functions: Mapping[str, Fn] | None = None, inputs: Mapping[str, App] | None = None
+    text: str,
+    functions: Mapping[str, Fn] | None = None,
+    inputs: Mapping[str, Application] | None = None,
 ) -> Term:
     """The term that is written so; a free name is the source of that name, or what `inputs` says.
 
@@ -42,7 +44,7 @@ def parse(
 def from_tree(
     tree: SExpr,
     functions: Mapping[str, Fn],
-    inputs: Mapping[str, App],
+    inputs: Mapping[str, Application],
     bound: frozenset[str] = frozenset(),
 ) -> Term:
     """The term of a tree, in which the names in `bound` are references."""
@@ -69,7 +71,7 @@ def _letrec(
     pairs: tuple[tuple[str, SExpr], ...],
     body: SExpr,
     functions: Mapping[str, Fn],
-    inputs: Mapping[str, App],
+    inputs: Mapping[str, Application],
     bound: frozenset[str],
 ) -> Term:
     known = bound | {name for name, _ in pairs}
@@ -81,22 +83,22 @@ def _application(
     head: str,
     rest: tuple[SExpr, ...],
     functions: Mapping[str, Fn],
-    inputs: Mapping[str, App],
+    inputs: Mapping[str, Application],
     bound: frozenset[str],
 ) -> Term:
     name, _, port = head.partition("[")
     op, args, streams = read_argument(name, [_raw(t) for t in rest], functions)
     children = tuple(from_tree(rest[i], functions, inputs, bound) for i in streams)
-    return App(op, args, children, port.removesuffix("]"))
+    return Application(op, args, children, port.removesuffix("]"))
 
 
 def _raw(tree: SExpr) -> str | None:
     return tree.text if isinstance(tree, Atom) else None
 
 
-def _source(name: str) -> App:
+def _source(name: str) -> Application:
     op, args, _ = read_argument(SOURCE.name, [f"name={name!r}"], {})
-    return App(op, args)
+    return Application(op, args)
 
 
 def read_argument(
@@ -202,7 +204,7 @@ class _Nodes:
                 return self.place(body, {**bound, name: self.place(value, bound)})
             case LetRec(bindings, body):
                 return self.place(body, {**bound, **self._cycle(bindings, bound)})
-            case App(op, args, inputs, port):
+            case Application(op, args, inputs, port):
                 read = tuple(self.place(i, bound) for i in inputs)
                 key = (op, args, read)
                 if key not in self.known:
@@ -215,9 +217,9 @@ class _Nodes:
         if key in self.cycles:
             return self.cycles[key]
         made: dict[str, Endpoint] = {}
-        apps: dict[str, App] = {}
+        apps: dict[str, Application] = {}
         for name, term in bindings:
-            if not isinstance(term, App):
+            if not isinstance(term, Application):
                 raise TypeError(f"{name} is bound to something that is no operator")
             made[name] = Endpoint(self._id(term), term.port)
             apps[name] = term
@@ -229,12 +231,12 @@ class _Nodes:
         self.cycles[key] = made
         return made
 
-    def _make(self, app: App, read: tuple[Endpoint, ...]) -> NodeId:
+    def _make(self, app: Application, read: tuple[Endpoint, ...]) -> NodeId:
         name = self._id(app)
         self.nodes[name] = Node(name, app.op, app.args, read, app.span)
         return name
 
-    def _id(self, app: App) -> NodeId:
+    def _id(self, app: Application) -> NodeId:
         wanted = app.origin or (app.args["name"] if app.op is SOURCE else "")
         name, number = wanted, 1
         while not name or name in self.taken:

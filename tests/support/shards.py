@@ -16,10 +16,10 @@ from typing import Any
 from hydro_core.analysis.partition.locations import RoutingTerms, locate
 from hydro_core.analysis.partition.partitioning import as_path
 from hydro_core.analysis.partition.steps import Steps
-from hydro_core.analysis.partition.terms import UNKNOWN, At, KeyTerm, opaque_term
+from hydro_core.analysis.partition.terms import UNKNOWN, FieldAt, KeyTerm, opaque_term
 from hydro_core.catalog.registry import NAMES
 from hydro_core.catalog.spec import Args
-from hydro_core.compile import Compiled, compile_graph
+from hydro_core.compile import CompiledProgram, compile_graph
 from hydro_core.functions.tree import Fn, Op
 from hydro_core.ir.graph import Endpoint, Graph, Node
 from hydro_core.reference.interpreter import run_ticks
@@ -47,7 +47,7 @@ class Routing:
 
 def value_of(term: KeyTerm, item: Any) -> Any:
     """The value of a term of an item; where a function fails, a value of its own."""
-    if isinstance(term, At):
+    if isinstance(term, FieldAt):
         return _at(item, term.path)
     if isinstance(term, Op) and term.name == UNKNOWN:
         known_by, *fields = term.args
@@ -67,7 +67,7 @@ def _at(item: Any, path: Sequence[str]) -> Any:
     return item
 
 
-def bags(program: Compiled, ticks: Sequence[TickInput]) -> Bags:
+def bags(program: CompiledProgram, ticks: Sequence[TickInput]) -> Bags:
     """What the program puts out, whole."""
     found = run_ticks(program.typed, program.strata, ticks)
     return [{name: Counter(map(canonical, items)) for name, items in t.items()} for t in found]
@@ -113,7 +113,7 @@ def _part(
 
 def _of_shard(
     steps: Steps, choice: RoutingTerms, routing: Routing, replicated: Collection[str], shard: int
-) -> Compiled:
+) -> CompiledProgram:
     """What leads to an output; of what every shard has whole a filter takes its part."""
     graph, cut = steps.typed.graph, steps.cut(replicated)
     splits: dict[tuple[str, int], KeyTerm | None] = dict(locate(steps, choice, replicated).splits)

@@ -18,7 +18,7 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
-from hydro_core.storage.remote import Remote, remote_at
+from hydro_core.storage.remote import RemotePath, remote_at
 from hydro_core.storage.settings import StorageSettings
 from hydro_core.storage.store import bucket_store
 from tests.support.quick_store import Answer, QuickStore
@@ -78,7 +78,7 @@ class StoreServer:
         """How it is reached."""
         return StorageSettings(self.url, "us-east-1", patience=20)
 
-    def at(self, name: str) -> Remote:
+    def at(self, name: str) -> RemotePath:
         """A place in its bucket."""
         return remote_at(f"s3://{BUCKET}/{name}", self.settings)
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from hydro_core.catalog.itemwise import SINK
-from hydro_core.compile import Compiled, best_plan, compile_graph, planned
+from hydro_core.compile import CompiledProgram, best_plan, compile_graph, planned
 from hydro_core.ir.graph import Endpoint, Graph, Node
 from hydro_core.lang.resolve import parse
 from hydro_core.settings import Settings
@@ -63,7 +63,7 @@ MODES: Mapping[str, Mode] = {
 
 def stored_outputs(
     directory: Path,
-    program: Compiled,
+    program: CompiledProgram,
     ticks: Sequence[TickInput],
     mode: str | Mode,
     spark: SparkSession,
@@ -100,7 +100,7 @@ _TAKEN = {"tick": "kept_tick", "position": "kept_position"}
 """Columns whose names a table has for itself, and others for them."""
 
 
-def storable(program: Compiled) -> Compiled:
+def storable(program: CompiledProgram) -> CompiledProgram:
     """The program, with columns renamed at its outputs that a table could not have."""
     nodes: list[Node] = []
     for node in program.graph:

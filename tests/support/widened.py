@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hydro_core.compile import Compiled, compile_graph
+from hydro_core.compile import CompiledProgram, compile_graph
 from hydro_core.errors import ProgramError
 from hydro_core.ir.graph import Graph
 from hydro_core.types.item import LONG, STRING, Field, ItemType, Row
@@ -14,7 +14,7 @@ COLUMNS = 40
 _MARK = "unread"
 
 
-def widened(program: Compiled) -> Compiled | None:
+def widened(program: CompiledProgram) -> CompiledProgram | None:
     """The program over wider rows; None where it has no rows, or may not have more columns."""
     types = {name: stream.item for name, stream in program.typed.inputs.items()}
     wide = {name: _wider(name, of) for name, of in types.items() if isinstance(of, Row)}

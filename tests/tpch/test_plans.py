@@ -13,7 +13,7 @@ import pytest
 from benchmarks.tpch.programs import NAMES, program
 from hydro_core.compile import best_plan, compile_text
 from hydro_core.optimize.cost import InputStatistics, Statistics
-from hydro_core.optimize.optimizer import Optimized
+from hydro_core.optimize.optimizer import OptimizedProgram
 
 SCALARS = {"q11": "whole", "q22": "usual"}
 """Statements whose one row all others are compared with."""
@@ -31,7 +31,7 @@ come: in a longer history there are more keys, not longer ones.
 
 
 @cache
-def plan(name: str, ticks: float = TICKS) -> Optimized:
+def plan(name: str, ticks: float = TICKS) -> OptimizedProgram:
     return best_plan(compile_text(program(name), file=f"{name}.hydro"), Statistics(ticks=ticks))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hydrotick.worker.service import Fit, Turns, WorkerJob
+from hydrotick.worker.service import Fit, WorkerJob, WorkQueue
 
 FIT = Fit("/shop", "c0de", "", "")
 
@@ -12,7 +12,7 @@ def _job(flow: str) -> WorkerJob:
 
 
 def test_a_flow_with_much_to_do_keeps_no_other_waiting() -> None:
-    turns = Turns()
+    turns = WorkQueue()
     for flow in ("year", "year", "year", "day", "hour"):
         turns.add(_job(flow))
     done = []
@@ -27,7 +27,7 @@ def test_a_flow_with_much_to_do_keeps_no_other_waiting() -> None:
 
 
 def test_of_a_flow_one_piece_of_work_goes_on_in_the_order_that_it_was_asked_for() -> None:
-    turns, first, second, other = Turns(), _job("a"), _job("a"), _job("b")
+    turns, first, second, other = WorkQueue(), _job("a"), _job("a"), _job("b")
     for job in (first, second, other):
         turns.add(job)
     assert turns.next({"a"}) == [other]
@@ -36,7 +36,7 @@ def test_of_a_flow_one_piece_of_work_goes_on_in_the_order_that_it_was_asked_for(
 
 
 def test_what_is_not_wanted_any_more_has_no_turn() -> None:
-    turns, job = Turns(), _job("a")
+    turns, job = WorkQueue(), _job("a")
     turns.add(job)
     assert turns.drop(job)
     assert not turns.drop(job)

@@ -19,12 +19,12 @@ from hydro_core.errors import (
     TransientError,
 )
 from hydro_core.project.flow_asset import FlowAsset, Landing, Ticks
-from hydro_core.spark.functions.reruns import GuardedFunction, Rerun
+from hydro_core.spark.functions.reruns import GuardedFunction, RerunCount
 from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.records import as_record, of_record
 from hydrotick.flows.late_arrivals import ChangedTicks, LateArrivals
 from hydrotick.openlineage import Parent
-from hydrotick.quality.changed import Changed, CorrectionResult, RowsRead
+from hydrotick.quality.changed import ChangedRows, CorrectionResult, RowsRead
 from hydrotick.quality.suites import Verdict
 from hydrotick.runner.report import TickReport
 from hydrotick.runner.tick_request import TickRequest
@@ -51,11 +51,11 @@ FULL = TickReport(
     commit=4,
     seconds=0.25,
     corrected=CorrectionResult(
-        "2026-01-03", 4, {"payments": RowsRead(3, None)}, {"t": Changed(1, 2)}
+        "2026-01-03", 4, {"payments": RowsRead(3, None)}, {"t": ChangedRows(1, 2)}
     ),
     empty=("payments",),
     noticed={"payments": LateArrivals({"2026-01-01": 2}, (ChangedTicks("a", "b", 1, None),), 5)},
-    ran_again=(Rerun(GuardedFunction("k", "rate", "totals.hydro", 12), 2, 3, 0, 2),),
+    ran_again=(RerunCount(GuardedFunction("k", "rate", "totals.hydro", 12), 2, 3, 0, 2),),
 )
 
 

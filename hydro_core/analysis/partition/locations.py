@@ -12,7 +12,7 @@ from hydro_core.analysis.partition.terms import (
     DETERMINED,
     MOST_TERMS,
     UNKNOWN,
-    At,
+    FieldAt,
     KeyTerm,
     all_rewritten,
     fewest,
@@ -99,7 +99,7 @@ class _Check:
 
     def apart(self) -> Iterator[NodeId]:
         """Settles the streams, and gives the operators whose items do not meet."""
-        return (step.node.id for step, found in self._outcomes() if isinstance(found, _Apart))
+        return (step.node.id for step, found in self._outcomes() if isinstance(found, _KeyConflict))
 
     def _outcomes(self) -> Iterator[tuple[FlowStep, _Outcome]]:
         """Group by group, what is known of what is cut."""
@@ -118,9 +118,9 @@ class _Check:
     def _take(self, step: FlowStep) -> tuple[_Outcome, bool]:
         """What is confirmed of a stream; and whether less was claimed of it before."""
         outcome = self._outcome(step)
-        if outcome is None or (isinstance(outcome, _Apart) and step.node.id in self._waived):
+        if outcome is None or (isinstance(outcome, _KeyConflict) and step.node.id in self._waived):
             return outcome, False
-        found = frozenset[KeyTerm]() if isinstance(outcome, _Apart) else outcome
+        found = frozenset[KeyTerm]() if isinstance(outcome, _KeyConflict) else outcome
         before = self.terms[step.node.id]
         after = found if before is None else before & found
         self.terms[step.node.id] = after
@@ -133,7 +133,7 @@ class _Check:
         if outcome is None and not self._waived:
             # Nothing says at which term those items are cut that every shard has.
             return not self._cut.issuperset(step.inputs)
-        return isinstance(outcome, _Apart)
+        return isinstance(outcome, _KeyConflict)
 
     def _outcome(self, step: FlowStep) -> _Outcome:
         source = self._steps.sources.get(step.node.id)
@@ -202,12 +202,12 @@ class _Check:
         return fewest(found)
 
 
-class _Apart:
+class _KeyConflict:
     """Items that must meet do not."""
 
 
-_APART = _Apart()
-_Outcome = Located | _Apart
+_APART = _KeyConflict()
+_Outcome = Located | _KeyConflict
 
 
 def _intersected(a: Located, b: Located) -> Located:
@@ -230,19 +230,20 @@ def _routed(source: InputLeaves, term: KeyTerm | None) -> frozenset[KeyTerm]:
         term = opaque_term(UNKNOWN, (source.name,), source.leaves)
     table: dict[KeyTerm, tuple[KeyTerm, ...]] = {}
     for leaf in source.leaves:
-        table[At(leaf)] = tuple(_equivalents(source, leaf, frozenset()))
+        table[FieldAt(leaf)] = tuple(_equivalents(source, leaf, frozenset()))
     return all_rewritten([term], table)
 
 
 def _equivalents(source: InputLeaves, leaf: FieldPath, seen: frozenset[FieldPath]) -> list[KeyTerm]:
     """A leaf, and the unknown functions of other leaves that it is."""
-    found: list[KeyTerm] = [At(leaf)]
+    found: list[KeyTerm] = [FieldAt(leaf)]
     if leaf in seen:
         return found
     for number, (determining, determined) in enumerate(source.dependencies):
         if determined == leaf:
             table: dict[KeyTerm, tuple[KeyTerm, ...]] = {
-                At(path): tuple(_equivalents(source, path, seen | {leaf})) for path in determining
+                FieldAt(path): tuple(_equivalents(source, path, seen | {leaf}))
+                for path in determining
             }
             plain = opaque_term(DETERMINED, (source.name, number), sorted(determining))
             found += rewritten(plain, table)
@@ -283,7 +284,7 @@ def keyed_streams(
     """
     steps = steps_of(typed)
     others = {source.name for source in steps.sources.values()} - set(keys)
-    found = locate(steps, {name: At(path) for name, path in keys.items()}, others)
+    found = locate(steps, {name: FieldAt(path) for name, path in keys.items()}, others)
     if found.failed:
         operators = (f"`{s.node.op.name}` ({s.node.id})" for s in found.failed)
         return KeyedStreams(obstacles=tuple(f"{one} brings rows together" for one in operators))
@@ -294,6 +295,6 @@ def keyed_streams(
     fields: dict[NodeId, PathSet | None] = {}
     for node in wanted:
         terms = found.terms.get(node) or ()
-        paths = frozenset(term.path for term in terms if isinstance(term, At))
+        paths = frozenset(term.path for term in terms if isinstance(term, FieldAt))
         fields[node] = None if node in steps.of and node not in cut else paths
     return KeyedStreams(fields)

@@ -12,7 +12,7 @@ from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.partition.locations import RoutingTerms, locate
 from hydro_core.analysis.partition.search import ChoiceSearch, Origins, tables_back
 from hydro_core.analysis.partition.steps import FlowStep, Steps, steps_of
-from hydro_core.analysis.partition.terms import At, KeyTerm, fields_of, rewritten, whole
+from hydro_core.analysis.partition.terms import FieldAt, KeyTerm, fields_of, rewritten, whole
 from hydro_core.catalog.spec import Never, OnAnyField, Replicated
 from hydro_core.errors import ProgramError, Span
 from hydro_core.functions.from_tree import Syntax, called
@@ -155,7 +155,7 @@ def _ends(
     todo = [(name, term)]
     while todo:
         reads, looked = todo.pop()
-        if (reads, looked) in seen or not isinstance(looked, At) or reads in steps.sources:
+        if (reads, looked) in seen or not isinstance(looked, FieldAt) or reads in steps.sources:
             continue
         seen.add((reads, looked))
         step = steps.of[reads]
@@ -164,7 +164,7 @@ def _ends(
             for source, table in zip(step.inputs, tables_back(step), strict=True)
             for found in rewritten(looked, table)
         ]
-        if step.inputs and not any(isinstance(found, At) for _, found in before):
+        if step.inputs and not any(isinstance(found, FieldAt) for _, found in before):
             yield step.node, looked.path
         todo += before
 
@@ -325,12 +325,12 @@ STEP = "="
 def as_path(term: KeyTerm) -> list[str]:
     """The way to a value: the steps to a field, and maybe the expression of what is there.
 
-    >>> as_path(At(("user", "id")))
+    >>> as_path(FieldAt(("user", "id")))
     ['user', 'id']
-    >>> as_path(Op("%", (At(("0",)), Const(2))))
+    >>> as_path(Op("%", (FieldAt(("0",)), Const(2))))
     ['0', '=_ % 2']
     """
-    if isinstance(term, At):
+    if isinstance(term, FieldAt):
         return list(term.path)
     paths = sorted(fields_of(term))  # of these, the first and the last have the least in common
     ends = zip(paths[0], paths[-1], strict=False)
@@ -340,16 +340,16 @@ def as_path(term: KeyTerm) -> list[str]:
 
 def as_text(term: KeyTerm) -> str:
     """The value as a person names it: `user.id`, `(the item)`, `_[0] % 2`."""
-    if isinstance(term, At):
+    if isinstance(term, FieldAt):
         return ".".join(term.path) or "(the item)"
     return _text(term, 0)
 
 
 def _text(term: KeyTerm, skipped: int) -> str:
-    return ast.unparse(ast.fix_missing_locations(_Shown(skipped).expr(term)))
+    return ast.unparse(ast.fix_missing_locations(_TermSyntax(skipped).expr(term)))
 
 
-class _Shown(Syntax):
+class _TermSyntax(Syntax):
     """Syntax of terms, in which `_` stands for what the first steps of all paths lead to."""
 
     def __init__(self, skipped: int) -> None:
@@ -358,7 +358,7 @@ class _Shown(Syntax):
 
     def _param(self, node: Param, around: None) -> ast.expr:
         found: ast.expr = ast.Name("_", ast.Load())
-        for step in node.path[self._skipped :] if isinstance(node, At) else ():
+        for step in node.path[self._skipped :] if isinstance(node, FieldAt) else ():
             if step.isidentifier():
                 found = ast.Attribute(found, step, ast.Load())
             else:

@@ -13,7 +13,7 @@ from hydro_core.analysis.partition.steps import FlowStep, InputLeaves, Steps
 from hydro_core.analysis.partition.terms import (
     HOLE,
     LARGEST,
-    At,
+    FieldAt,
     KeyTerm,
     TermTable,
     fields_of,
@@ -84,7 +84,7 @@ class Proposals:
             step = self.steps.of.get(name)
             if step is None:
                 continue
-            times[name] += not isinstance(looked, At)
+            times[name] += not isinstance(looked, FieldAt)
             if times[name] > _MOST_TIMES:
                 continue
             if name not in self._tables:
@@ -139,15 +139,15 @@ def _ways(source: InputLeaves, term: KeyTerm) -> Iterator[KeyTerm]:
     while len(known) != size:
         size = len(known)
         known |= {right for left, right in source.dependencies if not left.isdisjoint(known)}
-    yield from (At(path) for path in sorted(known - looked))
+    yield from (FieldAt(path) for path in sorted(known - looked))
 
 
 def _shape(term: KeyTerm) -> KeyTerm | None:
     """The function that is applied to a field, where it is one field."""
     looked = fields_of(term)
-    if isinstance(term, At) or len(looked) != 1:
+    if isinstance(term, FieldAt) or len(looked) != 1:
         return None
-    (shape,) = rewritten(term, {At(path): (HOLE,) for path in looked})[:1] or (None,)
+    (shape,) = rewritten(term, {FieldAt(path): (HOLE,) for path in looked})[:1] or (None,)
     return shape
 
 

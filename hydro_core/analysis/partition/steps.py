@@ -8,7 +8,7 @@ from functools import cached_property
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.partition.terms import (
-    At,
+    FieldAt,
     KeyTerm,
     TermTable,
     all_rewritten,
@@ -177,12 +177,12 @@ def _same(
         for source in fields.equal.get(known, ()):
             came = (*source.path, *rest)
             if source.input == i and keeps_value(at(item, came), at(output, path)):
-                yield At(came), At(path)
+                yield FieldAt(came), FieldAt(path)
     # expressions are of the leaves of the one input
     for path, tree in fields.made.items() if i == 0 else ():
         term = of_tree(tree, item)
         if term is not None and is_exact(at(output, path)) and is_computable(term, item):
-            yield term, At(path)
+            yield term, FieldAt(path)
 
 
 def _table(pairs: Iterable[tuple[KeyTerm, KeyTerm]]) -> TermTable:
@@ -211,9 +211,9 @@ def _key(node: Node, types: tuple[ItemType, ...], output: ItemType) -> ShardKey:
         if name in after and keeps_value(at(types[0], sides[0][name]), at(output, after[name]))
     ]
     return ShardKey(
-        tuple({At(side[name]): (At(name),) for name in common} for side in sides),
-        tuple({At(name): (At(side[name]),) for name in common} for side in sides),
-        {At(name): (At(after[name]),) for name in kept},
+        tuple({FieldAt(side[name]): (FieldAt(name),) for name in common} for side in sides),
+        tuple({FieldAt(name): (FieldAt(side[name]),) for name in common} for side in sides),
+        {FieldAt(name): (FieldAt(after[name]),) for name in kept},
     )
 
 

@@ -1,8 +1,8 @@
 """Location terms: a value of an item by which the item's shard is known.
 
-A term is a field, or an expression of fields in normal form, in which fields stand as `At`. Terms
-are equal if their values are, whatever the item. All inputs of a choice are routed by one function
-h of a value; that an item lies at the term t says that its shard is h(t(item)).
+A term is a field, or an expression of fields in normal form, in which fields stand as `FieldAt`.
+Terms are equal if their values are, whatever the item. All inputs of a choice are routed by one
+function h of a value; that an item lies at the term t says that its shard is h(t(item)).
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ LARGEST = 40
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
-class At(Param):
+class FieldAt(Param):
     """The field at a path, a parameter of terms; it is a leaf of the item's type."""
 
     path: FieldPath = ()
 
     def __init__(self, path: FieldPath) -> None:
-        super(At, self).__init__("")
+        super(FieldAt, self).__init__("")
         object.__setattr__(self, "path", path)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, At) and other.path == self.path
+        return isinstance(other, FieldAt) and other.path == self.path
 
     def __hash__(self) -> int:
         return hash(self.path)
 
     def __repr__(self) -> str:
-        return f"At(path={self.path!r})"
+        return f"FieldAt(path={self.path!r})"
 
 
 KeyTerm = Expr
-"""An `At`, or an expression that holds some."""
+"""An `FieldAt`, or an expression that holds some."""
 TermTable = Mapping[KeyTerm, tuple[KeyTerm, ...]]
 """How terms over one item are written over another, where they can be."""
 
@@ -64,18 +64,18 @@ UNKNOWN, DETERMINED = "?(unknown)", "?(determined)"
 """Functions that are not told: an input's routing of its whole items, and one that a functional
 dependency says there is. Each is known by the input's name.
 """
-HOLE = At(("(hole)",))
+HOLE = FieldAt(("(hole)",))
 
 
 def opaque_term(kind: str, known_by: Iterable[str | int], paths: Iterable[FieldPath]) -> KeyTerm:
     """A function of fields that is not told."""
-    return Op(kind, (*map(Const, known_by), *map(At, paths)))
+    return Op(kind, (*map(Const, known_by), *map(FieldAt, paths)))
 
 
 @lru_cache(maxsize=1 << 14)
 def fields_of(term: KeyTerm) -> frozenset[FieldPath]:
     """The fields that a term looks at."""
-    return frozenset(node.path for node in nodes(term) if isinstance(node, At))
+    return frozenset(node.path for node in nodes(term) if isinstance(node, FieldAt))
 
 
 def is_determined(term: KeyTerm) -> bool:
@@ -91,7 +91,7 @@ def size_of(term: KeyTerm) -> int:
 
 def rewritten(term: KeyTerm, table: TermTable) -> tuple[KeyTerm, ...]:
     """The ways to write a term over the other item: whole, or part by part."""
-    if isinstance(term, At):
+    if isinstance(term, FieldAt):
         return table.get(term, ())[:MOST_TERMS]
     found = dict.fromkeys(table.get(term, ()))
     if fields_of(term):
@@ -127,7 +127,7 @@ def text_of(term: KeyTerm) -> str:
 
 class _TextOfTerm(StoredText):
     def _param(self, node: Param, around: None) -> Any:
-        return node if isinstance(node, At) else super()._param(node, around)
+        return node if isinstance(node, FieldAt) else super()._param(node, around)
 
 
 _TEXT = _TextOfTerm()
@@ -144,7 +144,7 @@ def whole(item: ItemType, path: FieldPath = ()) -> KeyTerm:
     if found is None:
         raise ValueError(f"{item} has no field {path}")
     if not isinstance(found, Tuple | Row):
-        return At(path)
+        return FieldAt(path)
     names = tuple(name for name, _ in fields_in(found))
     parts = tuple(whole(item, (*path, name)) for name in names)
     return Make("row", parts, names) if isinstance(found, Row) else Make("tuple", parts)
@@ -176,7 +176,7 @@ def is_exact(item: ItemType | None) -> bool:
 
 def is_computable(term: KeyTerm, item: ItemType) -> bool:
     """Whether equal items have equal values of the term: so has a field, and most functions."""
-    return isinstance(term, At) or all(is_exact(at(item, path)) for path in fields_of(term))
+    return isinstance(term, FieldAt) or all(is_exact(at(item, path)) for path in fields_of(term))
 
 
 def leaf_paths(item: ItemType) -> tuple[FieldPath, ...]:

@@ -12,7 +12,7 @@ from hydro_core.functions.kinds import (
     NULL,
     DictOf,
     ExprType,
-    Mixed,
+    MixedType,
     SetOf,
     computed_of,
     elements,
@@ -278,7 +278,7 @@ def _extreme(site: CallSite) -> ExprType:
 def _first(site: CallSite) -> ExprType:
     site.count(2, 2)
     value, other = site.args
-    if isinstance(joined(site.args, site.place), Mixed):
+    if isinstance(joined(site.args, site.place), MixedType):
         raise site.problem(f"{value} and {other} are never equal")
     return value
 

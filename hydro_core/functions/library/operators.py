@@ -18,7 +18,7 @@ from hydro_core.functions.kinds import (
     DictOf,
     ExprType,
     MatchOf,
-    Mixed,
+    MixedType,
     Place,
     SetOf,
     computed_of,
@@ -86,7 +86,7 @@ def binary(
     op: str, left: ExprType, right: ExprType, exprs: tuple[Expr, Expr], place: Place
 ) -> ExprType:
     """The kind of `left op right`."""
-    if any(k == ANY or isinstance(k, Mixed) for k in (left, right)):
+    if any(k == ANY or isinstance(k, MixedType) for k in (left, right)):
         return ANY
     if NULL in (left, right):
         # None computes with nothing: there is no result.
@@ -315,7 +315,7 @@ def unpack(base: ExprType, count: int, star: int | None, place: Place, *, sure: 
             raise TypeProblem(message, place=place)
         return Tuple((part(ANY),) * count)
     element = elements(base)
-    if isinstance(base, Row) or element is None or isinstance(base, Mixed):
+    if isinstance(base, Row) or element is None or isinstance(base, MixedType):
         if not sure:
             return Tuple((part(ANY),) * count)
         cure = "name its columns: `r.a`" if isinstance(base, Row) else None

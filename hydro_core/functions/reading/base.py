@@ -14,7 +14,7 @@ from hydro_core.functions.reading.scope import (
     Builtin,
     Constant,
     Find,
-    Foreign,
+    ForeignValue,
     Local,
     LocalFunction,
     Scope,
@@ -119,7 +119,7 @@ class FunctionReading:
                 binding = self.find(base)
                 if isinstance(binding, Builtin):
                     return f"{base}.{attr}" in CLASS_ATTRIBUTES or attr in ALL_METHODS
-                if isinstance(binding, Foreign):
+                if isinstance(binding, ForeignValue):
                     return isinstance(member(binding, attr), Builtin)
                 return isinstance(binding, Constant) and attr in ALL_METHODS
             case ast.Attribute(attr=attr):

@@ -19,7 +19,7 @@ from hydro_core.functions.reading.scope import (
     Builtin,
     Constant,
     Definition,
-    Foreign,
+    ForeignValue,
     FunctionNode,
     Local,
     LocalFunction,
@@ -105,7 +105,7 @@ class Expressions(FunctionReading):
                     scope.forget_changeable()
                 own = tuple(p.name for p in names.values())
                 return function_node(own, body, self.place(node))
-            case Foreign(name):
+            case ForeignValue(name):
                 scope.forget_changeable()
                 return Op(f"?{name}", (), place=self.place(node))
 
@@ -125,7 +125,7 @@ class Expressions(FunctionReading):
                 match self.binding(node.value):
                     case Builtin(kind):
                         return self._class_attribute(kind, node, scope)
-                    case Foreign() as module:
+                    case ForeignValue() as module:
                         found = member(module, node.attr)
                         if found is not None:
                             return self.as_value(found, node, scope)
@@ -267,7 +267,7 @@ class Calls(Expressions):
     def _of(self, name: ast.Name, attr: str) -> Binding | None:
         """`module.name`, such as `fn.re`."""
         binding = self.binding(name)
-        return member(binding, attr) if isinstance(binding, Foreign) else None
+        return member(binding, attr) if isinstance(binding, ForeignValue) else None
 
     def _spread_call(self, node: ast.Call, scope: Scope) -> Expr:
         match node:
@@ -285,7 +285,7 @@ class Calls(Expressions):
             case Definition() as definition:
                 found = self._inline(definition.node, node, scope, definition)
                 return found or self._foreign(definition.name, node, scope)
-            case Foreign(name):
+            case ForeignValue(name):
                 return self._foreign(name, node, scope)
             case Constant():
                 return self._foreign("call", node, scope)
@@ -334,7 +334,7 @@ class Calls(Expressions):
                     rest = ast.copy_location(ast.Call(node.func, args, node.keywords), node)
                     return self._method(self.expr(base, scope), attr, rest, scope)
                 return self._foreign(whole, node, scope)
-            case Foreign(name) as module:
+            case ForeignValue(name) as module:
                 found = member(module, attr)
                 if found is not None:
                     return self.call_of(found, node, scope)

@@ -77,7 +77,7 @@ def _uses(
             yield from _of_chain(imported[root.id], root.id, attributes, place)
             continue
         match find(root.id):
-            case Foreign(_, value):
+            case ForeignValue(_, value):
                 yield from _of_chain(_name_of(value), root.id, attributes, place)
             case Builtin(name):
                 module = "datetime." if name in ("date", "datetime") else "builtins."
@@ -284,14 +284,14 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True)
-class Foreign:
+class ForeignValue:
     """Anything else: a function that cannot be read, a module, an object."""
 
     name: str
     value: Any = None
 
 
-Binding = Constant | Builtin | Definition | Foreign
+Binding = Constant | Builtin | Definition | ForeignValue
 Find = Callable[[str], Binding | None]
 """The meaning of a name; None where nothing has it."""
 
@@ -301,13 +301,13 @@ def binding_of(name: str, value: Any) -> Binding:
     if id(value) in NAMES:
         return Builtin(NAMES[id(value)])
     if isinstance(value, FunctionType):
-        return define(name, value) or Foreign(name, value)
+        return define(name, value) or ForeignValue(name, value)
     if callable(value):
-        return Foreign(name, value)
+        return ForeignValue(name, value)
     try:
         return Constant(plain(to_item(value)))
     except ValueProblem:
-        return Foreign(name, value)
+        return ForeignValue(name, value)
 
 
 def finder(values: Mapping[str, Any], rest: Find) -> Find:
@@ -325,9 +325,9 @@ def finder(values: Mapping[str, Any], rest: Find) -> Find:
 def python_builtin(name: str) -> Binding | None:
     """What a Python function sees beyond what it closes over: what is not pure cannot be read."""
     if not hasattr(builtins, name):
-        return Foreign(name)  # bound later, or never: calling the function will tell
+        return ForeignValue(name)  # bound later, or never: calling the function will tell
     value = getattr(builtins, name)
-    return Builtin(name) if BUILTINS.get(name) is value else Foreign(name, value)
+    return Builtin(name) if BUILTINS.get(name) is value else ForeignValue(name, value)
 
 
 def visible_builtin(name: str) -> Binding | None:
@@ -335,7 +335,7 @@ def visible_builtin(name: str) -> Binding | None:
     return Builtin(name) if name in BUILTINS else None
 
 
-def member(module: Foreign, name: str) -> Binding | None:
+def member(module: ForeignValue, name: str) -> Binding | None:
     """`module.name`, where it is a module and has it."""
     if not isinstance(module.value, ModuleType) or not hasattr(module.value, name):
         return None

@@ -179,7 +179,7 @@ StepKind = Literal["match", "absent", "bind", "test"]
 
 
 @dataclass(frozen=True, slots=True)
-class Matched:
+class MatchedAtom:
     """An atom of a body: variables and constants by the columns that they fill."""
 
     atom: Mention
@@ -199,7 +199,7 @@ class BodyStep:
     """A step: an atom is joined, or must not be there; a variable is computed, or tested."""
 
     kind: StepKind
-    match: Matched | None = None
+    match: MatchedAtom | None = None
     condition: BodyCondition | None = None
 
 
@@ -238,7 +238,7 @@ class _Order:
         self.steps: list[BodyStep] = []
         self.bound: dict[str, None] = {}
 
-    def matched(self, atom: Mention) -> Matched:
+    def matched(self, atom: Mention) -> MatchedAtom:
         """The atom; an expression of variables becomes a variable that is equal to it."""
         variables: list[tuple[str, str]] = []
         constants: list[tuple[str, Argument]] = []
@@ -253,7 +253,7 @@ class _Order:
                 self.conditions.append(BodyCondition(argument.written, used, name))
             else:
                 constants.append((column, argument))
-        return Matched(atom, predicate, tuple(variables), tuple(constants))
+        return MatchedAtom(atom, predicate, tuple(variables), tuple(constants))
 
     def ordered(self) -> Body:
         self.ready()
@@ -422,7 +422,7 @@ class RuleReader:
         node = self.operators.add(WITH_COLUMNS, [rows.node], condition.span, **computed)
         return Rows(node, (*rows.columns, *computed), rows.is_set)
 
-    def _matched(self, step: BodyStep, match: Matched, rows: Rows | None, span: Span) -> Rows:
+    def _matched(self, step: BodyStep, match: MatchedAtom, rows: Rows | None, span: Span) -> Rows:
         place = match.atom.span
         found = self.atom(match)
         if step.kind == "absent":
@@ -446,7 +446,7 @@ class RuleReader:
         node = self.operators.without(wide, absent, place).node
         return Rows(self.operators.add(DROP, [node], place, UNIT), rows.columns, rows.is_set)
 
-    def atom(self, match: Matched) -> Rows:
+    def atom(self, match: MatchedAtom) -> Rows:
         """The rows of an atom: of its variables, where its constants are what they are."""
         rows, place = self.base(match.predicate), match.atom.span
         tests = [_equals(c, a.written.tree, a.written) for c, a in match.constants]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from hydro_core.catalog.classes import Compares, Empty, Matching, Passes, Sum
+from hydro_core.catalog.classes import EmptyStream, KeyMatch, MatchCondition, PassedItems, Sum
 from hydro_core.catalog.itemwise import SOURCE_ITER
 from hydro_core.catalog.state import OLD, PERSIST, PREV
 from hydro_core.optimize.egraph import ClassId, Problem, Space
@@ -112,7 +112,7 @@ growing-chain: ?x => (growing ?x)
 
 T = TypeVar("T")
 
-HANDS_ON = frozenset({Passes.ALL, Passes.SOME, Passes.SO_FAR, Passes.EARLIER})
+HANDS_ON = frozenset({PassedItems.ALL, PassedItems.SOME, PassedItems.SO_FAR, PassedItems.EARLIER})
 """What gives no items but those of its first input."""
 
 EMPTY = lines(f"""
@@ -167,11 +167,11 @@ def unfilled_in(problem: Problem, space: Space, choice: Mapping[ClassId, int]) -
 def emptied_by(shape: Shape) -> tuple[tuple[int, ...], ...]:
     """Sets of inputs: where all of one never have an item, the shape does not give any either."""
     cls = shape.cls
-    if isinstance(cls, Empty):
+    if isinstance(cls, EmptyStream):
         return ((),)
     if not shape.inputs:
         return ()
-    if isinstance(cls, Matching) and cls.wanted:
+    if isinstance(cls, KeyMatch) and cls.wanted:
         return ((0,), (1,))
     if not isinstance(cls, Sum) and cls.passes in HANDS_ON:
         return ((0,),)
@@ -192,9 +192,9 @@ def rules_of_empty(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
     if is_sum:
         yield from _leaves(shape, shapes, 0, 1, "nothing is added")
         yield from _leaves(shape, shapes, 1, 0, "nothing is added")
-    if isinstance(cls, Matching) and not cls.wanted:
+    if isinstance(cls, KeyMatch) and not cls.wanted:
         yield from _leaves(shape, shapes, 1, 0, "nothing has a match there")
-        if cls.compares is not Compares.BARE_KEYS:
+        if cls.compares is not MatchCondition.BARE_KEYS:
             same = f"?x = {call(shape, ['?a', '?a'])}"
             why = "every item has a match in its own stream"
             yield from rule(f"{shape.name}-of-itself", "?x => (empty ?x)", why, shapes, same)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from hydro_core.catalog.classes import Compares, Matching, Passes
+from hydro_core.catalog.classes import KeyMatch, MatchCondition, PassedItems
 from hydro_core.catalog.spec import State
 from hydro_core.optimize.rule import Rule, Shape, Sort, call, lines, rule, variables
 from hydro_core.optimize.rules.algebra import BY_HAND, rules_of_empty
@@ -45,9 +45,9 @@ def _on_bags(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
         why = f"{shape.name} twice is {shape.name} once"
         text = f"{call(shape, [once])} => {once}"
         yield from rule(f"{shape.name}-idempotent", text, why, shapes, subsume=True)
-    if isinstance(shape.cls, Matching) and not shape.cls.wanted:
+    if isinstance(shape.cls, KeyMatch) and not shape.cls.wanted:
         yield from _negation(shape, shape.cls, shapes)
-    if shape.is_itemwise and shape.cls.passes is Passes.SOME:
+    if shape.is_itemwise and shape.cls.passes is PassedItems.SOME:
         text = f"(delta {call(shape, ['?a'])}) => {call(shape, ['(delta ?a)'])}"
         why = f"{shape.name} keeps all copies of an item or none"
         yield from rule(f"delta-{shape.name}", text, why, shapes)
@@ -70,7 +70,7 @@ def _linear(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
         yield from rule(f"{shape.name}-split{side}", text, why, shapes)
 
 
-def _negation(shape: Shape, cls: Matching, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
+def _negation(shape: Shape, cls: KeyMatch, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
     name, once, some = (
         shape.name,
         call(shape, ["?a", "?b"]),
@@ -103,7 +103,7 @@ delta-{name}: (delta ?x) => {call(shape, ["(delta ?a)", "?b"])}
     when (growing ?b)
     where the negative side grows, only new items of the positive one are new
 """
-    same_items = cls.compares is not Compares.BARE_KEYS
+    same_items = cls.compares is not MatchCondition.BARE_KEYS
     for title, text, because, *when in lines(first * same_items + others):
         yield from rule(title, text, because, shapes, *when)
 

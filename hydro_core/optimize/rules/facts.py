@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from hydro_core.catalog.aggregates import MERGES
-from hydro_core.catalog.classes import ByKey, Gives, Matching, Summary, is_itemwise
+from hydro_core.catalog.classes import ByKey, ItemEffect, KeyMatch, Summary, is_itemwise
 from hydro_core.catalog.combine import ANTI_JOIN, DIFFERENCE, JOIN
 from hydro_core.catalog.ordered import OVER, with_tails
 from hydro_core.catalog.registry import CATALOG
@@ -15,10 +15,10 @@ from hydro_core.errors import TypeProblem
 from hydro_core.functions.result_type import result_type
 from hydro_core.functions.tree import Fn
 from hydro_core.ir.graph import Endpoint, Node
-from hydro_core.optimize.calls import Uses
+from hydro_core.optimize.calls import FunctionUses
 from hydro_core.optimize.columns import columns_of_aggregate
 from hydro_core.optimize.egraph import Problem
-from hydro_core.optimize.load import Loaded
+from hydro_core.optimize.load import LoadedProblem
 from hydro_core.optimize.rule import Line, Payload, Sort, lines
 from hydro_core.optimize.rules.aggregates import facts_of
 from hydro_core.optimize.rules.algebra import unfilled_streams
@@ -46,10 +46,10 @@ EARLIER = frozenset(
 class _Facts:
     """What is known of a program, and who may be asked what by rules."""
 
-    loaded: Loaded
+    loaded: LoadedProblem
     payloads: dict[Payload, int]
     found: dict[tuple[str, tuple[int | str, ...]], None] = field(default_factory=dict)
-    uses: Uses = field(default_factory=Uses)
+    uses: FunctionUses = field(default_factory=FunctionUses)
 
     def add(self, name: str, *args: Args | int | str) -> None:
         """Something is known, of streams by their names and of arguments."""
@@ -67,7 +67,7 @@ class _Facts:
             self.uses.add(fn, item, there=there)
 
 
-def with_facts(loaded: Loaded) -> Problem:
+def with_facts(loaded: LoadedProblem) -> Problem:
     """The problem with all that is known of its arguments."""
     problem = loaded.problem
     facts = _Facts(loaded, {p: i for i, p in enumerate(problem.payloads)})
@@ -87,7 +87,7 @@ def with_facts(loaded: Loaded) -> Problem:
         facts.add(name, *args)
         for fn in functions_of(args[0]) if name == "itself" else ():
             facts.uses.add(fn, fn.over[0], there=False)
-    has_matches = any(isinstance(node.cls, Matching) for node in loaded.origins.values())
+    has_matches = any(isinstance(node.cls, KeyMatch) for node in loaded.origins.values())
     _of_single(facts, has_matches=has_matches)
     _of_uses(facts, has_matches=has_matches)
     _of_streams(facts)
@@ -159,7 +159,7 @@ def _of_node(node: Node, facts: _Facts) -> None:
         if tails is not None:
             facts.add("tails", node.args, *tails)
             facts.asked(stream, tails[0])
-    elif node.op is JOIN and isinstance(node.cls, Matching):
+    elif node.op is JOIN and isinstance(node.cls, KeyMatch):
         rest = (("suffix", None), ("where", None))
         ways = (Args((("on", node.args["on"]), ("how", how), *rest)) for how in ("semi", "anti"))
         facts.add("opposite", *ways)
@@ -170,7 +170,7 @@ def _aggregates(node: Node) -> bool:
     return isinstance(cls, ByKey) and cls.summary is Summary.AGGREGATES
 
 
-def _of_one_type(loaded: Loaded) -> Iterator[Node]:
+def _of_one_type(loaded: LoadedProblem) -> Iterator[Node]:
     """The nodes of which what is said of one holds of all with these arguments."""
     types = loaded.typed.types
     uses: dict[object, set[object]] = {}
@@ -203,7 +203,7 @@ def _use(node: Node, args: Args, types: Mapping[Endpoint, StreamType]) -> tuple[
     return (node.op, args), (looked_at, output)
 
 
-def _by_payload(loaded: Loaded, numbers: Mapping[Payload, int]) -> Mapping[int, list[Node]]:
+def _by_payload(loaded: LoadedProblem, numbers: Mapping[Payload, int]) -> Mapping[int, list[Node]]:
     """The nodes that have the same arguments."""
     found: dict[int, list[Node]] = {}
     for node in loaded.origins.values():
@@ -226,7 +226,7 @@ def _absorbs(node: Node) -> bool:
     return f is None or (f.algebra.associative and f.algebra.commutative)
 
 
-def _accumulates(loaded: Loaded, node: Node) -> bool:
+def _accumulates(loaded: LoadedProblem, node: Node) -> bool:
     """Whether the stored result of a fold is the accumulator itself, as it is: nothing is widened
     when it is stored.
     """
@@ -315,7 +315,7 @@ FILTERS: tuple[Line, ...] = (
             "(composed ?p ?f ?q)",
         )
         for op in CATALOG.values()
-        if is_itemwise(op.cls) and op.cls.gives is Gives.ONE
+        if is_itemwise(op.cls) and op.cls.gives is ItemEffect.ONE
     ),
     *(
         (

@@ -11,17 +11,17 @@ from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.aggregates import COUNT
 from hydro_core.catalog.classes import (
     ByKey,
-    Ends,
-    Gives,
+    ItemEffect,
+    KeyMatch,
     Linear,
-    Matching,
-    Meets,
     OverTime,
+    PairedItems,
     PerItem,
     PerKey,
     PerPosition,
     Product,
     Projection,
+    StreamEnd,
 )
 from hydro_core.catalog.spec import Args
 from hydro_core.functions.forms import normal_tree, path_of
@@ -29,9 +29,9 @@ from hydro_core.functions.from_tree import function_of, is_complete
 from hydro_core.functions.tree import Expr, Fn, Make, Op, Param, Part, column_of
 from hydro_core.functions.views import ITEM, MISSING, at_path, row_view, side_view, through
 from hydro_core.ir.graph import Endpoint, Node, behind
-from hydro_core.optimize.calls import Uses, is_total
+from hydro_core.optimize.calls import FunctionUses, is_total
 from hydro_core.optimize.columns import columns_of
-from hydro_core.optimize.load import Loaded
+from hydro_core.optimize.load import LoadedProblem
 from hydro_core.optimize.rules.aggregates import Found
 from hydro_core.types.item import FLOATS, Decimal, ItemType, Row, Scalar
 
@@ -43,12 +43,12 @@ MAX_FILTERS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _MovableFilter:
     """A filter that is asked of the items of a stream: it may move up from there."""
 
     args: Args
     stream: Endpoint
-    loaded: Loaded = field(compare=False)
+    loaded: LoadedProblem = field(compare=False)
 
     @property
     def item(self) -> ItemType:
@@ -61,15 +61,17 @@ class _Asked:
         return self.stream.node in self.loaded.solid
 
 
-def earlier_filters(loaded: Loaded, nodes: Sequence[Node], uses: Uses) -> Iterator[Found]:
+def earlier_filters(
+    loaded: LoadedProblem, nodes: Sequence[Node], uses: FunctionUses
+) -> Iterator[Found]:
     """The facts that let filters go before nodes, which are used on items of one type each.
 
     What the filters are then asked about is added to `uses`.
     """
     typed = loaded.typed
-    filters = [n for n in loaded.origins.values() if n.cls == PerItem(Gives.SOME)]
-    waiting = deque(_Asked(n.args, n.inputs[0], loaded) for n in filters)
-    done: set[_Asked] = set()
+    filters = [n for n in loaded.origins.values() if n.cls == PerItem(ItemEffect.SOME)]
+    waiting = deque(_MovableFilter(n.args, n.inputs[0], loaded) for n in filters)
+    done: set[_MovableFilter] = set()
     while waiting:
         asked = waiting.popleft()
         args, item = asked.args, asked.item
@@ -89,7 +91,7 @@ def earlier_filters(loaded: Loaded, nodes: Sequence[Node], uses: Uses) -> Iterat
                 continue
             for fact, moved, side in _before(typed, node, fn, item):
                 own = (node.args,) if node.spec.args else ()
-                on = _Asked(_filter(moved), node.inputs[side], loaded)
+                on = _MovableFilter(_filter(moved), node.inputs[side], loaded)
                 # beside others it sees items without a partner: it must have a value for each
                 if len(node.inputs) == 1 or is_total(moved, on.item, there=on.there):
                     yield fact, (args, *own, on.args)
@@ -142,16 +144,16 @@ def _before(typed: Typed, node: Node, fn: Fn, output: ItemType) -> Iterator[tupl
     cls = node.cls
     view: Expr | None
     match cls:
-        case Product(meets=Meets.ALL | Meets.KEY):
+        case Product(meets=PairedItems.ALL | PairedItems.KEY):
             yield from _before_sides(typed, node, cls, fn, output)
             return
         case ByKey(keyed=True) if node.args["by"] and isinstance(output, Row):
             fact, view = "on_keys", row_view(output, {k: k for k in node.args["by"]})
-        case PerItem(Gives.ONE):
+        case PerItem(ItemEffect.ONE):
             fact, view = "composed", _handed_on(node.args["f"], inputs[0])
         case Projection():
             fact, view = "composed", _projected(node, cls, inputs[0], output)
-        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
+        case StreamEnd() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return
         case _:
             assert_never(cls)
@@ -175,7 +177,7 @@ def _before_sides(
 
 
 def _side(node: Node, cls: Product, output: ItemType, item: ItemType, side: int) -> Expr | None:
-    if cls.meets is Meets.KEY:
+    if cls.meets is PairedItems.KEY:
         return side_view(output, item, node.args["on"], side == 0)
     whole = Param(ITEM)
     return Make("tuple", (MISSING, whole) if side else (whole, MISSING))
@@ -218,13 +220,13 @@ KeySet = frozenset[str]
 
 def first_of_pairs(node: Node) -> bool:
     """Whether a node gives the first part of each pair as it is."""
-    if node.cls != PerItem(Gives.ONE):
+    if node.cls != PerItem(ItemEffect.ONE):
         return False
     fn = node.args["f"]
     return len(fn.params) == 2 and fn.tree == Param(fn.params[0])
 
 
-def kept_rows(loaded: Loaded) -> Iterator[tuple[str, Args, Args]]:
+def kept_rows(loaded: LoadedProblem) -> Iterator[tuple[str, Args, Args]]:
     """Streams of rows, each there once, that are compared with a single item.
 
     Each with the aggregate that keeps its rows as they are, and the columns that give them back.
@@ -232,7 +234,7 @@ def kept_rows(loaded: Loaded) -> Iterator[tuple[str, Args, Args]]:
     typed, graph = loaded.typed, loaded.typed.graph
     for node in loaded.origins.values():
         cls = node.cls
-        if not (isinstance(cls, Product) and cls.meets is Meets.SINGLE):
+        if not (isinstance(cls, Product) and cls.meets is PairedItems.SINGLE):
             continue
         stream = node.inputs[0]
         item, name = typed.types[stream].item, loaded.names.get(str(stream))
@@ -243,7 +245,7 @@ def kept_rows(loaded: Loaded) -> Iterator[tuple[str, Args, Args]]:
         yield name, kept, Args((("columns", item.names), ("computed", ())))
 
 
-def equal_to_single(loaded: Loaded) -> Iterator[tuple[Args, ...]]:
+def equal_to_single(loaded: LoadedProblem) -> Iterator[tuple[Args, ...]]:
     """Filters of what is brought together with a single item, where a column of both is equal.
 
     Each with the join that keeps the same rows, and where the columns have other names the new ones
@@ -251,10 +253,10 @@ def equal_to_single(loaded: Loaded) -> Iterator[tuple[Args, ...]]:
     """
     typed, graph = loaded.typed, loaded.typed.graph
     for node in loaded.origins.values():
-        if node.cls != PerItem(Gives.SOME):
+        if node.cls != PerItem(ItemEffect.SOME):
             continue
         pairs = graph[node.inputs[0].node]
-        if not (isinstance(pairs.cls, Product) and pairs.cls.meets is Meets.SINGLE):
+        if not (isinstance(pairs.cls, Product) and pairs.cls.meets is PairedItems.SINGLE):
             continue
         columns = _equal_columns(node.args["f"])
         mine, single = (typed.types[e].item for e in pairs.inputs)
@@ -293,7 +295,7 @@ def _are_exact(one: ItemType | None, other: ItemType | None) -> bool:
     return isinstance(one, Decimal) and one == other
 
 
-def _keys(loaded: Loaded, node: Node) -> KeySet | None:
+def _keys(loaded: LoadedProblem, node: Node) -> KeySet | None:
     """Columns of which no two rows of a node have the same values; None where none are known."""
     cls, item = node.cls, loaded.typed.types[Endpoint(node.id)].item
     graph = loaded.typed.graph
@@ -303,7 +305,7 @@ def _keys(loaded: Loaded, node: Node) -> KeySet | None:
             return (
                 frozenset(by) if by and isinstance(item, Row) and {*by} <= {*item.names} else None
             )
-        case PerItem(Gives.SAME | Gives.SOME) | Matching():
+        case PerItem(ItemEffect.SAME | ItemEffect.SOME) | KeyMatch():
             return _keys(loaded, graph[node.inputs[0].node])
         case Projection():
             before = _keys(loaded, graph[node.inputs[0].node])
@@ -316,7 +318,7 @@ def _keys(loaded: Loaded, node: Node) -> KeySet | None:
                 if isinstance(c, str)
             }
             return frozenset(made[key] for key in before) if before <= made.keys() else None
-        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
+        case StreamEnd() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return None
         case _:
             assert_never(cls)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from hydro_core.analysis.identity import mapped
-from hydro_core.catalog.classes import Ordering, Places, Positional
+from hydro_core.catalog.classes import Ordering, Places, PositionalOrder
 from hydro_core.catalog.group import FOLD_KEYED, REDUCE_KEYED, UNIQUE_KEYED
 from hydro_core.catalog.internal import RUNNING_OVER, SORTED
 from hydro_core.catalog.itemwise import SELECT, WITH_COLUMNS
@@ -18,7 +18,7 @@ from hydro_core.functions.tree import Const, Fn, Param
 from hydro_core.functions.views import ITEM
 from hydro_core.ir.graph import Node
 from hydro_core.optimize.columns import columns_of
-from hydro_core.optimize.load import Loaded
+from hydro_core.optimize.load import LoadedProblem
 from hydro_core.optimize.rule import GLOBAL, SINGLE, Line, lines
 from hydro_core.optimize.rules.aggregates import Found
 from hydro_core.types.item import LONG, Field, ItemType, Row
@@ -83,7 +83,7 @@ INTRODUCED: tuple[tuple[OpSpec, Mapping[str, object]], ...] = tuple(
 """What these rules bring in, as it is with these arguments."""
 
 
-def made_of_sorted(loaded: Loaded) -> Iterator[Found]:
+def made_of_sorted(loaded: LoadedProblem) -> Iterator[Found]:
     """What is known of operators that go by the order of a sorted stream."""
     nodes = tuple(loaded.origins.values())
     takers = [n for n in nodes if _takes_first(n)]
@@ -115,7 +115,7 @@ def made_of_sorted(loaded: Loaded) -> Iterator[Found]:
 def _takes_first(node: Node) -> bool:
     """Whether it takes the first items, of all or of keys that are columns."""
     cls = node.cls
-    if not isinstance(cls, Positional):
+    if not isinstance(cls, PositionalOrder):
         return False
     of_columns = cls.gives is Places.FIRST_OF_KEY and node.args["by"] is not None
     return cls.gives is Places.FIRST or of_columns

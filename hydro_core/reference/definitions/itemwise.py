@@ -14,7 +14,7 @@ from hydro_core.reference.definitions.registry import SemiNaive, defines
 from hydro_core.reference.site import (
     Columns,
     Site,
-    Whole,
+    WholeItem,
     columns_of,
     compared_as,
     field,
@@ -245,16 +245,16 @@ def zip_longest(site: Site, a: Bag, b: Bag) -> Bag:
 def anti_join(site: Site, pos: Bag, neg: Bag) -> Bag:
     """The items of pos whose key is not in neg."""
     compared = compared_as(key_type(site.inputs[0].item, ()), site.inputs[1].item)
-    return _without(pos, Columns(compared=compared), neg, Whole(compared))
+    return _without(pos, Columns(compared=compared), neg, WholeItem(compared))
 
 
 @defines("difference", growth=SemiNaive.FIRST, exact=True)
 def difference(site: Site, pos: Bag, neg: Bag) -> Bag:
     """The items of pos that are not in neg."""
     compared = compared_as(site.inputs[0].item, site.inputs[1].item)
-    return _without(pos, Whole(compared), neg, Whole(compared))
+    return _without(pos, WholeItem(compared), neg, WholeItem(compared))
 
 
-def _without(pos: Bag, key: Columns | Whole, neg: Bag, neg_key: Whole) -> Bag:
+def _without(pos: Bag, key: Columns | WholeItem, neg: Bag, neg_key: WholeItem) -> Bag:
     excluded = neg.by(neg_key)
     return Bag(x for x in pos if key(x) not in excluded)

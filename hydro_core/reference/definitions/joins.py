@@ -183,7 +183,7 @@ def _rank(direction: str, at: Any, since: Any) -> Any:
     return _steps(since, direction == "forward")
 
 
-class _Reversed:
+class _ReversedKey:
     """Is less than another where what it holds is greater."""
 
     __slots__ = ("key",)
@@ -191,18 +191,18 @@ class _Reversed:
     def __init__(self, key: Any) -> None:
         self.key = key
 
-    def __lt__(self, other: _Reversed) -> bool:
+    def __lt__(self, other: _ReversedKey) -> bool:
         return bool(other.key < self.key)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Reversed) and bool(self.key == other.key)
+        return isinstance(other, _ReversedKey) and bool(self.key == other.key)
 
     __hash__ = None  # type: ignore[assignment]
 
 
 def _steps(since: Any, forward: bool) -> Any:
     """Is least for what comes first on the way forward, or on the way back."""
-    return sort_key(since) if forward else _Reversed(sort_key(since))
+    return sort_key(since) if forward else _ReversedKey(sort_key(since))
 
 
 def _distance(at: Any, since: Any) -> Any:

@@ -10,8 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hydro_core.catalog.classes import (
     ByKey,
-    Distinct,
-    Ends,
+    DistinctItems,
     Linear,
     OpClass,
     OrderedByKey,
@@ -20,6 +19,7 @@ from hydro_core.catalog.classes import (
     PerPosition,
     Places,
     Product,
+    StreamEnd,
 )
 from hydro_core.catalog.forms import Form
 from hydro_core.ir.graph import Endpoint, Node, NodeId
@@ -28,7 +28,14 @@ from hydro_core.plan.streams import NewPairs, NodeWay, in_one_form, new_pairs, n
 from hydro_core.plan.tick_plan import Component, Key, StateSlot, TickPlan, keys_of
 from hydro_core.settings import Settings
 from hydro_core.spark import lower as _registers_all  # noqa: F401 - by being imported
-from hydro_core.spark.executor.fixpoint import Cycle, NoPast, Overlay, Past, Relations, fixpoint
+from hydro_core.spark.executor.fixpoint import (
+    Cycle,
+    NoPast,
+    Overlay,
+    PastState,
+    Relations,
+    fixpoint,
+)
 from hydro_core.spark.executor.planned_rounds import InRounds, PlannedRounds, met_rows
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.materialize import (
@@ -75,7 +82,7 @@ class Job:
     """All DataFrames of the job belong to this session."""
     sources: Mapping[str, DataFrame]
     """The batches `item, t` of the range by the inputs' names; one that is missing is empty."""
-    past: Past = field(default_factory=NoPast)
+    past: PastState = field(default_factory=NoPast)
     settings: Settings = field(default_factory=Settings)
     times: Times = field(default_factory=dict)
     clock: Callable[[], DataFrame] | None = None
@@ -150,7 +157,7 @@ SHORT_PLAN = 2
 def run_range(job: Job) -> RangeResult:
     """The outputs and the state of the job's ticks, as they would be computed."""
     plan = job.plan
-    setting = Setting(job, in_one_form(plan, job.added), keys_of(plan.typed))
+    setting = RunContext(job, in_one_form(plan, job.added), keys_of(plan.typed))
     run = Run(setting, job.first, job.last, job.past)
     pairs = () if job.first == job.last else tuple(filter(run.starts, new_pairs(plan)))
     run.at_once.update({p.product: p for p in pairs})
@@ -163,7 +170,7 @@ def run_range(job: Job) -> RangeResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class RunContext:
     """What is the same for every part of a run."""
 
     job: Job
@@ -186,10 +193,10 @@ class Setting:
 class Run:
     """A range of ticks: the streams that are known so far."""
 
-    setting: Setting
+    setting: RunContext
     first: int
     last: int
-    past: Past
+    past: PastState
     streams: dict[Endpoint, Relation] = field(default_factory=dict)
     state: dict[str, DataFrame] = field(default_factory=dict)
     """The state of slots that are read in a component that ran tick by tick."""
@@ -273,7 +280,7 @@ class Run:
         rounds.run(planned)
         self.streams.update(planned.streams)
 
-    def _over_another_past(self, nodes: Sequence[NodeId], past: Past) -> Relations:
+    def _over_another_past(self, nodes: Sequence[NodeId], past: PastState) -> Relations:
         """The streams that are known, and those of some operators over another past."""
         others = {e: r for e, r in self.streams.items() if e.node not in nodes}
         run = Run(self.setting, self.first, self.last, past, others)
@@ -463,11 +470,11 @@ def _cut(relation: Relation, cut_off: Callable[[Relation], Relation]) -> Relatio
 def _is_grouped(cls: OpClass) -> bool:
     """Whether an operator brings rows together, and mostly gives fewer; a running one holds its."""
     match cls:
-        case Distinct() | ByKey():
+        case DistinctItems() | ByKey():
             return True
         case OrderedByKey(gives):
             return gives is Places.FIRST
-        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
+        case StreamEnd() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return False
         case _:
             assert_never(cls)

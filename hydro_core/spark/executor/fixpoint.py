@@ -22,7 +22,7 @@ from hydro_core.spark.frames.relation import FOREVER, ITEM, TICK, UNTIL, Relatio
 # What earlier ticks left, as a range of ticks sees it.
 
 
-class Past(Protocol):
+class PastState(Protocol):
     """What earlier ranges left."""
 
     def rows(self, slot: StateSlot) -> DataFrame | None:
@@ -46,7 +46,7 @@ class Overlay:
     left.
     """
 
-    before: Past
+    before: PastState
     materialize: Materialize
     found: Mapping[str, DataFrame] = field(default_factory=dict)
 
@@ -91,7 +91,7 @@ ANCHORS, PERIOD = (8, 64, 512), 32
 """From these rounds on, for so many rounds, it is looked whether a cycle repeats itself."""
 
 
-class Apply(Protocol):
+class NodeEvaluation(Protocol):
     """What a node gives for these inputs, by its output ports."""
 
     def __call__(
@@ -104,7 +104,7 @@ class Apply(Protocol):
 class Cycle(CycleShape):
     """The operators of a recursive component, and how they run."""
 
-    apply: Apply
+    apply: NodeEvaluation
     empty: Callable[[Endpoint], Relation]
     """The stream without rows."""
     materialize: Materialize

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hydro_core.catalog.forms import Form
 from hydro_core.ir.graph import Endpoint
-from hydro_core.plan.lookups import InputPlace, Needed, StoredInput, lookups, round_lookups
+from hydro_core.plan.lookups import InputPlace, RowDemand, StoredInput, lookups, round_lookups
 from hydro_core.plan.planner import longest_range
 from hydro_core.plan.stored_rows import ExtremeRows, Lookups
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
@@ -31,8 +31,8 @@ from hydro_core.spark.frames.materialize import collected, exactly
 from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK
 from hydro_core.spark.lower.relations import positioned
 from hydro_core.spark.session.session import few_rows_session, shared_session
-from hydro_core.spark.store.lookups.agreeing import KnownItems, Met
-from hydro_core.spark.store.lookups.extremes import Leading, came, leading
+from hydro_core.spark.store.lookups.agreeing import KnownItems, MatchedRows
+from hydro_core.spark.store.lookups.extremes import LeadingRows, came, leading
 from hydro_core.spark.store.lookups.search import StoredSearch
 from hydro_core.ticks.tick import Outputs, TickInput
 from hydro_core.types.arrow import from_arrow, to_arrow
@@ -80,7 +80,7 @@ class Memory:
     found: Mapping[str, pa.Table] = field(default_factory=dict)
     """The kept rows that the range which runs can meet, of slots of which not all are needed."""
     _in_rounds: Mapping[InputPlace, StoredInput] = field(init=False)
-    _lookups: Mapping[bool, Mapping[str, Needed]] = field(init=False)
+    _lookups: Mapping[bool, Mapping[str, RowDemand]] = field(init=False)
     """Which rows a range needs; a single tick: in rounds of cycles further ones are looked up."""
 
     def __post_init__(self) -> None:
@@ -141,11 +141,13 @@ class Memory:
     def _run_rounds(self, rounds: PlannedRounds) -> None:
         def search(name: str, found: Lookups, known: KnownItems) -> pa.Table:
             slot = self.plan.slot(name)
-            return self.met(slot, Met(Needed(found), slot.item, known, (0, self.next - 1)))
+            return self.met(
+                slot, MatchedRows(RowDemand(found), slot.item, known, (0, self.next - 1))
+            )
 
         rounds.run(search, self.settings)
 
-    def met(self, slot: StateSlot, met: Met) -> pa.Table:
+    def met(self, slot: StateSlot, met: MatchedRows) -> pa.Table:
         """The kept rows of a slot that are met."""
         if slot.id in self.kept:
             return met.of(self.kept[slot.id])
@@ -153,7 +155,7 @@ class Memory:
         none = {name: pa.array([], pa.int64()) for name in numbers}
         return pa.table({ITEM: to_arrow([], slot.item), **none})
 
-    def lead(self, slot: StateSlot, rows: ExtremeRows, count: int) -> Leading | None:
+    def lead(self, slot: StateSlot, rows: ExtremeRows, count: int) -> LeadingRows | None:
         """The first of the kept rows of a slot that came."""
         kept = self.kept.get(slot.id)
         if kept is None:

@@ -20,7 +20,7 @@ from hydro_core.plan.lookups import InputPlace, StoredInput
 from hydro_core.plan.stored_rows import Lookups
 from hydro_core.plan.tick_plan import Kind, StateSlot, TickPlan
 from hydro_core.settings import Settings
-from hydro_core.spark.executor.fixpoint import Cycle, Past, Relations, endless, summed, unknown
+from hydro_core.spark.executor.fixpoint import Cycle, PastState, Relations, endless, summed, unknown
 from hydro_core.spark.frames.leaf import InOneJob, PlanLeaf, item_leaf
 from hydro_core.spark.frames.materialize import exactly, is_of_each_job
 from hydro_core.spark.frames.relation import ITEM, TICK, Relation
@@ -149,7 +149,7 @@ def met_rows(
     place: InputPlace,
     of: StoredInput,
     spark: SparkSession,
-    streams: Callable[[Sequence[NodeId], Past], Relations],
+    streams: Callable[[Sequence[NodeId], PastState], Relations],
 ) -> MetRows:
     """An input of an operator of a cycle, of the stored rows that are found.
 
@@ -195,7 +195,7 @@ class _Step:
 
 
 @dataclass(frozen=True, slots=True)
-class _New:
+class _NewRows:
     """What is new in a stream of the cycle, to who reads it."""
 
     relation: Relation
@@ -221,7 +221,7 @@ class _Round:
     bound: int | None
     first: bool
     steps: dict[int, _Step] = field(default_factory=dict)
-    now: dict[Endpoint, _New] = field(default_factory=dict)
+    now: dict[Endpoint, _NewRows] = field(default_factory=dict)
 
     def planned(self) -> tuple[_Step, ...]:
         """Its steps, in their order."""
@@ -246,26 +246,26 @@ class _Round:
         stream, found = Endpoint(node.id), self._gain(node, news)
         cut = self.cuts.get(stream)
         if cut is None:
-            self.now[stream] = _New(found, level, drivers)
+            self.now[stream] = _NewRows(found, level, drivers)
             return
         if self.cycle.is_set(stream) and not self.first:
             found = unknown(found, cut.known.relation(self.spark))
         step.frames[stream] = found
         step.drivers += [d for d in drivers if d not in step.drivers]
         new = cut.now.relation(self.spark)
-        self.now[stream] = _New(new, level + 1, (cut.now,), cut.now, cut.known)
+        self.now[stream] = _NewRows(new, level + 1, (cut.now,), cut.now, cut.known)
 
-    def _new(self, stream: Endpoint) -> _New:
+    def _new(self, stream: Endpoint) -> _NewRows:
         """What is new in a stream in this round; where it closes the cycle, in the one before."""
         if stream in self.now:
             return self.now[stream]
         cut = self.cuts[stream]
         if self.first:
-            return _New(self.cycle.empty(stream), rows=cut.last, known=cut.known_last)
+            return _NewRows(self.cycle.empty(stream), rows=cut.last, known=cut.known_last)
         last = cut.last.relation(self.spark)
-        return _New(last, 0, (cut.last,), cut.last, cut.known_last)
+        return _NewRows(last, 0, (cut.last,), cut.last, cut.known_last)
 
-    def _gain(self, node: Node, news: Mapping[int, _New]) -> Relation:
+    def _gain(self, node: Node, news: Mapping[int, _NewRows]) -> Relation:
         """What a node gives of what is new; in the first round all that enters the cycle is."""
         if self.first:
             every = range(len(node.inputs))
@@ -278,7 +278,7 @@ class _Round:
     def _applied(self, node: Node, inputs: Sequence[Relation]) -> Relation:
         return self.cycle.apply(node, inputs, with_past=False)[Endpoint(node.id)]
 
-    def _term(self, node: Node, news: Mapping[int, _New], position: int) -> list[Relation]:
+    def _term(self, node: Node, news: Mapping[int, _NewRows], position: int) -> list[Relation]:
         """The inputs of the term that has news at a position (`fixpoint`)."""
         inputs = []
         for i in range(len(node.inputs)):

@@ -31,7 +31,7 @@ from hydro_core.spark.session.failures import (
 )
 from hydro_core.spark.store.ledger.ledger import RESTORE, state_error
 from hydro_core.storage.problems import problem
-from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.storage.remote import DataPlace, RemotePath
 
 # The one place where what fails while Spark works becomes an error that a user can read.
 
@@ -64,7 +64,7 @@ def failures_as_errors(
 
 def _named(directory: DataPlace) -> str:
     """The name by which Spark tells of it."""
-    return directory.for_spark if isinstance(directory, Remote) else str(directory)
+    return directory.for_spark if isinstance(directory, RemotePath) else str(directory)
 
 
 def _error_for_people(

@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark
 
-from hydro_core.files.cut import Cut, InputSummary
+from hydro_core.files.cut import InputSummary, TickCut
 from hydro_core.files.inputs import (
     NO_TICK,
     FileRow,
@@ -110,12 +110,12 @@ class InputRows:
     checked: bool
     """Whether problems stand beside the rows."""
 
-    def items(self, cut: Cut) -> DataFrame:
+    def items(self, cut: TickCut) -> DataFrame:
         """The items with their ticks: (item, t)."""
         item = item_of(self.scan.item, self.scan.columns)
         return self.frame.select(item, self._tick(cut).cast("long").alias(TICK))
 
-    def misfit(self, cut: Cut) -> Misfit | None:
+    def misfit(self, cut: TickCut) -> Misfit | None:
         """The first value that is no item."""
         return first_misfit(self.frame, self._tick(cut)) if self.checked else None
 
@@ -131,7 +131,7 @@ class InputRows:
         told = too_early[2] if start is None else _moment(too_early[2])
         refuse_before_start(self.scan.file, place, told, start)
 
-    def _tick(self, cut: Cut) -> Column:
+    def _tick(self, cut: TickCut) -> Column:
         if self.scan.file.column is None:
             return F.lit(0)
         return tick_of(cut.ticks, F.col(NUMBER), F.col(MOMENT))

@@ -13,7 +13,7 @@ from datetime import datetime
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from hydro_core.files.cut import Cut, cut
+from hydro_core.files.cut import TickCut, cut
 from hydro_core.files.inputs import InputFile
 from hydro_core.files.outputs import OutputFolders
 from hydro_core.plan.planner import longest_range
@@ -28,7 +28,7 @@ from hydro_core.spark.frames.leaf import together
 from hydro_core.spark.frames.materialize import checkpointed, released
 from hydro_core.spark.frames.relation import TICK, Relation
 from hydro_core.spark.session.session import files_session, for_few_rows, shared_session
-from hydro_core.ticks.every import Every
+from hydro_core.ticks.every import TickLength
 from hydro_core.types.item import ItemType
 
 _PARTITION = 16 * MEBIBYTE
@@ -48,7 +48,7 @@ Report = Callable[[int, int, RowCounts], None]
 """Is told of each range that is done: its ticks, and the rows of its outputs."""
 
 
-class Inputs:
+class RunInputs:
     """The inputs of a run: first their types, then, when the program is compiled, their rows."""
 
     def __init__(
@@ -86,7 +86,7 @@ class Inputs:
 
 
 def prepared(
-    plan: TickPlan, inputs: Inputs, ticks: tuple[Every, datetime | None], stack: ExitStack
+    plan: TickPlan, inputs: RunInputs, ticks: tuple[TickLength, datetime | None], stack: ExitStack
 ) -> FileRun:
     """Reads all inputs once and cuts them into ticks; what fails until `stack` is left is told."""
     types = {name: stream.item for name, stream in plan.typed.inputs.items()}
@@ -104,7 +104,7 @@ class FileRun:
     plan: TickPlan
     spark: SparkSession
     inputs: Sequence[InputRows]
-    cut: Cut
+    cut: TickCut
     settings: Settings
     out: OutputFolders | None = None
     past: Overlay = field(default_factory=lambda: Overlay(NoPast(), checkpointed))

@@ -20,7 +20,7 @@ from hydro_core.files.row_batch import FileForm
 from hydro_core.files.rows import CURE, PROBLEM, WantedColumns, rows_of_file
 from hydro_core.files.unreadable import refuse
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.storage.remote import DataPlace, RemotePath
 
 
 def rows_in_workers(
@@ -66,7 +66,7 @@ def _where_asked(here: Path, files: Sequence[DataPlace]) -> AbstractContextManag
     """Within it a worker finds files by paths that are relative to where the command runs: it may
     have started elsewhere. On another machine, which reads a store, there is no such place.
     """
-    return nullcontext() if all(isinstance(file, Remote) for file in files) else chdir(here)
+    return nullcontext() if all(isinstance(file, RemotePath) for file in files) else chdir(here)
 
 
 def _schema(wanted: WantedColumns) -> spark.StructType:

@@ -31,7 +31,7 @@ def dry_run() -> Iterator[None]:
         _dry.reset(token)
 
 
-class _Blank:
+class _DryColumn:
     """A column of a dry run: whatever is done with it gives it again."""
 
     def __getattr__(self, name: str) -> Any:
@@ -62,9 +62,9 @@ add radd sub rsub mul rmul truediv rtruediv mod rmod and rand or ror invert neg 
 eq ne lt le gt ge
 """
 for _name in _OPERATORS.split():
-    setattr(_Blank, f"__{_name}__", _operator)
+    setattr(_DryColumn, f"__{_name}__", _operator)
 
-BLANK = cast("Column", _Blank())
+BLANK = cast("Column", _DryColumn())
 """The column of a dry run."""
 
 

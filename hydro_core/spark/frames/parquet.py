@@ -20,7 +20,7 @@ from hydro_core.spark.session.ready import store_made_ready
 from hydro_core.spark.session.session import PARQUET
 from hydro_core.storage.arrow import opened
 from hydro_core.storage.places import entries_in
-from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.storage.remote import DataPlace, RemotePath
 from hydro_core.storage.settings import for_hadoop
 
 # Object stores for Spark: the jars of Hadoop's file system for one, and how it is reached.
@@ -58,7 +58,7 @@ def escaped(name: str) -> str:
 
 def unpatterned(session: SparkSession, place: DataPlace) -> str:
     """The same where Spark takes no patterns: of a table, or of the folder that files are in."""
-    if not isinstance(place, Remote):
+    if not isinstance(place, RemotePath):
         return str(place.absolute())
     reach(session, place)
     return place.for_spark
@@ -66,13 +66,13 @@ def unpatterned(session: SparkSession, place: DataPlace) -> str:
 
 def uri_of(place: DataPlace) -> str:
     """The URI by which Spark tells of a file that it has read: Java leaves `=` and letters."""
-    name = place.for_spark if isinstance(place, Remote) else f"file:{place.absolute()}"
+    name = place.for_spark if isinstance(place, RemotePath) else f"file:{place.absolute()}"
     scheme, _, rest = name.partition(":")
     quoted = (c if not c.isascii() and c.isprintable() else quote(c, safe=_UNQUOTED) for c in rest)
     return f"{scheme}:{''.join(quoted)}"
 
 
-def reach(session: SparkSession, place: Remote, share: Path | None = None) -> None:
+def reach(session: SparkSession, place: RemotePath, share: Path | None = None) -> None:
     """Lets a session read and write in the bucket that a place is in."""
     context: Any = session.sparkContext
     jvm, conf = context._jvm, context._jsc.hadoopConfiguration()  # noqa: SLF001 - Spark has no other way
@@ -133,7 +133,7 @@ def write_parquet(
     for option, value in PARQUET.items():
         if conf.get(option, None) != value:
             conf.set(option, value)
-    seen = _Seen(frame, folder)
+    seen = _WriteCounter(frame, folder)
     writer = seen.frame.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
     if in_small_groups:
         writer = writer.option("parquet.block.size", str(_SMALL_GROUP))
@@ -147,7 +147,7 @@ def write_parquet(
     return {file: footer.num_rows for file, footer in footers.items()}
 
 
-class _Seen:
+class _WriteCounter:
     """Counts what executors write to a directory of this machine: to that of another one they write
     without an error, and nothing of it is here.
     """

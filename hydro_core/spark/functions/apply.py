@@ -29,7 +29,7 @@ from hydro_core.functions.tree import Fn
 from hydro_core.spark.frames.dry import BLANK, dry_run
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.columns import NotCompilable, predicate_column, to_column
-from hydro_core.spark.functions.guards import Noting, noting
+from hydro_core.spark.functions.guards import PythonComparison, noting
 from hydro_core.spark.session.failures import failure_text
 from hydro_core.types.arrow import from_arrow, to_arrow
 from hydro_core.types.item import BOOLEAN, Array, ItemType
@@ -57,7 +57,7 @@ def udf_column(
     item: ItemType,
     result: ItemType,
     tick: Column | None = None,
-    noting: Noting | None = None,
+    noting: PythonComparison | None = None,
 ) -> Column:
     """The results of `fn` on the items of `column`, as items of type `result`."""
     return _run(fn, (column, item), (result, partial(conform, to=result)), tick, noting)
@@ -68,7 +68,7 @@ def udf_predicate(
     column: Column,
     item: ItemType,
     tick: Column | None = None,
-    noting: Noting | None = None,
+    noting: PythonComparison | None = None,
 ) -> Column:
     """Whether what `fn` gives for an item is true as Python sees it."""
     return _run(fn, (column, item), (BOOLEAN, bool), tick, noting)
@@ -79,7 +79,7 @@ def _run(
     given: tuple[Column, ItemType],
     gives: tuple[ItemType, Callable[[Any], Any]],
     tick: Column | None,
-    noting: Noting | None,
+    noting: PythonComparison | None,
 ) -> Column:
     (column, item), (result, finish) = given, gives
     packed = pack((fn, finish))
@@ -111,7 +111,9 @@ def known(tick: Column | None) -> Column:
 
 
 def _recorder(
-    results: Callable[[Any, list[int | None]], list[Any]], result: ItemType, noting: Noting
+    results: Callable[[Any, list[int | None]], list[Any]],
+    result: ItemType,
+    noting: PythonComparison,
 ) -> Callable[..., Any]:
     """The function, which notes that Spark gives something else for some item."""
     accumulator, mark = noting.accumulator, noting.mark
@@ -378,7 +380,7 @@ def apply_predicate(
 
 
 def _compiled_or_in_python(
-    fn: Fn, compiled: Callable[[], Column], in_python: Callable[[Noting | None], Column]
+    fn: Fn, compiled: Callable[[], Column], in_python: Callable[[PythonComparison | None], Column]
 ) -> Column:
     try:
         return compiled()

@@ -33,7 +33,7 @@ from pyspark.sql import Column
 from hydro_core.functions.tree import Fn
 from hydro_core.settings import Settings
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.functions.reruns import CURE, GuardedFunction, Rerun
+from hydro_core.spark.functions.reruns import CURE, GuardedFunction, RerunCount
 from hydro_core.spark.session.failures import marked
 
 T = TypeVar("T")
@@ -85,7 +85,7 @@ def asked(fn: Fn) -> Column:
     return F.lit(None) if _as_spark_says.get() else F.raise_error(F.lit(mark(fn)))
 
 
-def noting(fn: Fn, compiled: Callable[[], Column]) -> Noting | None:
+def noting(fn: Fn, compiled: Callable[[], Column]) -> PythonComparison | None:
     """What Spark makes of the items, null where it cannot tell, for the function to compare with.
 
     None unless all functions run in Python because the guards of several have failed.
@@ -95,13 +95,13 @@ def noting(fn: Fn, compiled: Callable[[], Column]) -> Noting | None:
         return None
     token = _as_spark_says.set(True)
     try:
-        return Noting(compiled(), accumulator, mark(fn))
+        return PythonComparison(compiled(), accumulator, mark(fn))
     finally:
         _as_spark_says.reset(token)
 
 
 @dataclass(frozen=True, slots=True)
-class Noting:
+class PythonComparison:
     """What is compared with what Python makes of the items of a function."""
 
     column: Column
@@ -115,7 +115,7 @@ def in_python_for_good() -> frozenset[str]:
         return frozenset(_stays)
 
 
-def recall(known: Iterable[Rerun], settings: Settings) -> None:
+def recall(known: Iterable[RerunCount], settings: Settings) -> None:
     """Goes on from how often earlier processes have run functions again."""
     with _lock:
         for one in known:

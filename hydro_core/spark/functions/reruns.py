@@ -38,7 +38,7 @@ class GuardedFunction:
 
 
 @dataclass(frozen=True, slots=True)
-class Rerun:
+class RerunCount:
     """How often ranges ran again for a function, and the last of them."""
 
     function: GuardedFunction = field(metadata=INLINE)
@@ -53,7 +53,7 @@ class Rerun:
         return f"{self.function}, {self.times:,} {'time' if self.times == 1 else 'times'} in all"
 
 
-def says(reruns: Iterable[Rerun]) -> str:
+def says(reruns: Iterable[RerunCount]) -> str:
     """Why the ticks of a commit ran twice; empty if they did not."""
     told = "; ".join(map(str, reruns))
     return told and (
@@ -63,14 +63,14 @@ def says(reruns: Iterable[Rerun]) -> str:
 
 
 def counted(
-    known: Iterable[Rerun], failed: Iterable[GuardedFunction], commit: int, ticks: range
-) -> tuple[Rerun, ...]:
+    known: Iterable[RerunCount], failed: Iterable[GuardedFunction], commit: int, ticks: range
+) -> tuple[RerunCount, ...]:
     """The reruns with a commit: those known before, and the functions for which it ran again."""
-    made = (Rerun(function, 1, commit, ticks[0], ticks[-1]) for function in failed)
+    made = (RerunCount(function, 1, commit, ticks[0], ticks[-1]) for function in failed)
     return added_up(known, made)
 
 
-def added_up(known: Iterable[Rerun], more: Iterable[Rerun]) -> tuple[Rerun, ...]:
+def added_up(known: Iterable[RerunCount], more: Iterable[RerunCount]) -> tuple[RerunCount, ...]:
     """The reruns of both, by function; `more` are the later ones."""
     found = {one.function.key: one for one in known}
     for one in more:

@@ -33,7 +33,7 @@ from hydro_core.spark.inputs.differences import (
     unmatched,
     within,
 )
-from hydro_core.spark.inputs.snapshot import NO_ROWS, Hashed, LandingSource
+from hydro_core.spark.inputs.snapshot import NO_ROWS, HashedRows, LandingSource
 from hydro_core.spark.store.ledger.input_reads import ChangedRange
 from hydro_core.storage.remote import DataPlace, name_below
 from hydro_core.ticks.tick_range import Numbers, count_ticks
@@ -252,7 +252,7 @@ class LandingChanges:
     """What came to a landing and what went, of committed ticks."""
 
     came: tuple[NewFile, ...] = ()
-    gone: Hashed = NO_ROWS
+    gone: HashedRows = NO_ROWS
     """Rows of files that are there no more."""
     lost: tuple[OffFile, ...] = ()
     """Such files of which it is not known what they had."""
@@ -301,11 +301,11 @@ def judged(
             return NOTHING_NEW
         return Arrivals(changed=known.changed, deviations=known)
     off = known.late, known.gone, known.waiting, list(known.files)
-    return _Judgement(source, scan, until, *off).arrivals(changes)
+    return _Classification(source, scan, until, *off).arrivals(changes)
 
 
 @dataclass(slots=True)
-class _Judgement:
+class _Classification:
     """What has been found so far; it begins with what was known."""
 
     source: LandingSource
@@ -376,7 +376,7 @@ class _Judgement:
             )
         )
 
-    def _compare(self, came: Sequence[NewFile], gone: Hashed) -> None:
+    def _compare(self, came: Sequence[NewFile], gone: HashedRows) -> None:
         """Rows of files that came against those that went, now or before."""
         size = sum(file.path.stat().st_size for file in came)
         if size > _COMPARED and not (len(gone) and all(file.replaces for file in came)):
@@ -390,7 +390,7 @@ class _Judgement:
         replaces = np.repeat([file.replaces for file in came], sizes).astype(np.bool_)
         hashes, ticks = row_hashes(rows), rows[TICK].to_numpy()
         lost = unmatched(gone.hashes, hashes)
-        self._miss(Hashed(gone.ticks[lost], gone.hashes[lost]))
+        self._miss(HashedRows(gone.ticks[lost], gone.hashes[lost]))
         is_new = unmatched(hashes, gone.hashes)
         is_new &= ~self._cancelled(hashes, is_new)
         is_unreported = is_new & within(ticks, self._unreported)
@@ -400,12 +400,12 @@ class _Judgement:
         missed = self.gone.ticks[~self.gone.accepted]
         waits = is_new & ~is_unreported & replaces
         waits &= np.isin(ticks, gone.ticks[lost]) & np.isin(ticks, missed)
-        self.waiting = self.waiting.plus(off_rows(Hashed(ticks[waits], hashes[waits]), -1))
+        self.waiting = self.waiting.plus(off_rows(HashedRows(ticks[waits], hashes[waits]), -1))
         is_late = is_new & ~is_unreported & ~waits
         self._note_late(rows.filter(pa.array(is_late)), ticks[is_late], hashes[is_late])
         self.names += [str(file.path) for file in came]
 
-    def _miss(self, lost: Hashed) -> None:
+    def _miss(self, lost: HashedRows) -> None:
         """Rows that are there no more: those that waited are missed by nobody."""
         left = off_rows(lost)
         waited = ~unmatched(left.hashes, self.waiting.hashes)
@@ -456,7 +456,7 @@ class _Judgement:
         if rows.num_rows:
             self.rows.append(rows)
             self.counts.update(ticks.tolist())
-            self.late = self.late.plus(off_rows(Hashed(ticks, hashes), self.until))
+            self.late = self.late.plus(off_rows(HashedRows(ticks, hashes), self.until))
 
     def _waits(
         self, file: NewFile, first: int | None = None, last: int | None = None

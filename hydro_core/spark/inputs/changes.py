@@ -29,7 +29,7 @@ from hydro_core.spark.inputs.differences import NO_DEVIATIONS, Deviations, OffFi
 from hydro_core.spark.inputs.snapshot import (
     NO_ROWS,
     Entry,
-    Hashed,
+    HashedRows,
     LandingSource,
     Listing,
     Snapshot,
@@ -68,7 +68,7 @@ class FileChanges:
 
 
 @dataclass(slots=True)
-class _Counted:
+class _EntryCounts:
     """What has been seen of the entries so far."""
 
     there: Counter[str] = field(default_factory=Counter)
@@ -103,7 +103,7 @@ def changes_between(
     """
     if first > last:
         return None
-    counted = _Counted()
+    counted = _EntryCounts()
     for version in range(first + 1, last + 1):
         try:
             entry = (path / _LOG / f"{version:020}.json").read_text(encoding="utf-8")
@@ -114,7 +114,7 @@ def changes_between(
     return _net(counted)
 
 
-def _net(counted: _Counted) -> FileChanges:
+def _net(counted: _EntryCounts) -> FileChanges:
     come, gone = _signed(counted.rows)
     if not any(counted.there.values()) or not (come or gone):
         return FileChanges()
@@ -332,12 +332,12 @@ def _unlike(some: Listing, others: Listing) -> dict[str, Entry]:
     return {p: entry for p, entry in some.entries.items() if not entry.is_like(known.get(p))}
 
 
-def _hashes(entries: Collection[Entry], until: int) -> Hashed:
+def _hashes(entries: Collection[Entry], until: int) -> HashedRows:
     kept = [entry.rows for entry in entries if entry.rows is not None] or [NO_ROWS]
     ticks = np.concatenate([rows.ticks for rows in kept])
     hashes = np.concatenate([rows.hashes for rows in kept])
     is_committed = ticks < until
-    return Hashed(ticks[is_committed], hashes[is_committed])
+    return HashedRows(ticks[is_committed], hashes[is_committed])
 
 
 def _bytes(files: Sequence[DataPlace]) -> int:

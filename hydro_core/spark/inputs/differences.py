@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hydro_core.spark.inputs.snapshot import LISTINGS, Hashed, save
+from hydro_core.spark.inputs.snapshot import LISTINGS, HashedRows, save
 from hydro_core.spark.store.ledger.input_reads import ChangedRange
 from hydro_core.spark.store.ledger.ledger import RESTORE, state_error
 from hydro_core.spark.store.ledger.record_columns import as_row
@@ -123,14 +123,14 @@ class OffRows:
         return np.isin(self.ticks, ticks)
 
 
-def off_rows(rows: Hashed, arrived: int | Numbers | None = None) -> OffRows:
+def off_rows(rows: HashedRows, arrived: int | Numbers | None = None) -> OffRows:
     """Rows that arrived with a tick, or each with one; None: each with its own."""
     ticks, hashes = np.asarray(rows.ticks, np.int64), np.asarray(rows.hashes, np.uint64)
     found = OffRows(ticks, hashes, ticks, np.zeros(len(ticks), np.bool_))
     return found if arrived is None else found.arriving(arrived)
 
 
-NONE_OFF = off_rows(Hashed(np.array([], np.int64), np.array([], np.uint64)))
+NONE_OFF = off_rows(HashedRows(np.array([], np.int64), np.array([], np.uint64)))
 
 
 @dataclass(frozen=True, slots=True)

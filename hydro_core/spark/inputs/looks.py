@@ -19,7 +19,7 @@ from hydro_core.spark.inputs.changes import KnownLanding, LandingDiff, accepted_
 from hydro_core.spark.inputs.differences import Deviations
 from hydro_core.spark.inputs.snapshot import LandingSource, Snapshot, as_changes, refuse_unfit
 from hydro_core.spark.store.ledger.input_reads import ChangedRange, InputRead
-from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.storage.remote import DataPlace, RemotePath
 from hydro_core.storage.settings import StorageSettings
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.types.item import ItemType
@@ -297,7 +297,7 @@ def landings_of(
     """
     sources = {}
     for name, where in landings.items():
-        storage = where.path.settings if isinstance(where.path, Remote) else StorageSettings()
+        storage = where.path.settings if isinstance(where.path, RemotePath) else StorageSettings()
         file = InputFile(name, str(where.path), where.column, where.optional, storage)
         told = calendar, where.numbered, where.committed
         sources[name] = LandingSource(file, items[name], spark, *told)

@@ -283,7 +283,7 @@ _KINDS: tuple[tuple[Any, type], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Gathered:
+class _GatheredRows:
     """The rows that can matter for several, each of which asks for its own."""
 
     wanted: Sequence[WantedRows]
@@ -393,7 +393,7 @@ class SlicedBatches(InputBatches):
         except (TooLargeError, TooManyError):
             return
         self._gathered.setdefault((wanted[0].name, version), []).append(
-            _Gathered(wanted, last, table)
+            _GatheredRows(wanted, last, table)
         )
 
     def counts(
@@ -469,7 +469,7 @@ class SlicedBatches(InputBatches):
         return {}
 
     @cached_property
-    def _gathered(self) -> dict[tuple[str, int | None], list[_Gathered]]:
+    def _gathered(self) -> dict[tuple[str, int | None], list[_GatheredRows]]:
         return {}
 
     def _gathered_for(self, wanted: WantedRows, last: int, version: int | None) -> pa.Table | None:

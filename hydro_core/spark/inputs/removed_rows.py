@@ -40,7 +40,7 @@ from hydro_core.spark.inputs.differences import (
     unmatched,
 )
 from hydro_core.spark.inputs.looks import LandingView, seen
-from hydro_core.spark.inputs.snapshot import Hashed, LandingSource, Snapshot
+from hydro_core.spark.inputs.snapshot import HashedRows, LandingSource, Snapshot
 from hydro_core.spark.store.delta.erased import erase_log
 from hydro_core.spark.store.ledger.input_reads import ChangedRange, Counts, InputRead
 from hydro_core.storage.remote import DataPlace
@@ -86,7 +86,7 @@ class RowsOfValue:
         ticks = [*hashed.ticks[own].tolist(), *late.arrived.tolist()]
         return [tick for tick in dict.fromkeys(ticks) if tick < seen.until]
 
-    def hashed(self, version: int | None, until: int) -> Hashed:
+    def hashed(self, version: int | None, until: int) -> HashedRows:
         """The rows of the ticks before one, as a version of the Delta table has them; None: as they
         are there now.
         """
@@ -94,7 +94,7 @@ class RowsOfValue:
         files = list(self.files(at))
         rows = self.source.rows(at, files, (0, until - 1))
         rows = rows.filter(pa.array(self._mask(rows[ITEM].combine_chunks())))
-        return Hashed(rows[TICK].to_numpy(), row_hashes(rows))
+        return HashedRows(rows[TICK].to_numpy(), row_hashes(rows))
 
     def delete(self) -> int:
         """Takes the rows out of the Delta table by one commit, and gives its version after it.
@@ -202,7 +202,7 @@ def gone_since(
     seen: LandingView,
     read: InputRead,
     directory: DataPlace,
-    theirs: Hashed | None,
+    theirs: HashedRows | None,
     before: Deviations = NO_DEVIATIONS,
 ) -> RemovedRows:
     """What has gone since an input was read last, or somebody accepted what had.
@@ -329,14 +329,14 @@ class Deletion:
 
 
 @dataclass(frozen=True, slots=True)
-class Deleted:
+class DeletedRows:
     """Rows of committed ticks that were deleted: the version before it, and the one after it; None:
     there may be more between the two.
     """
 
     before: int
     after: int | None
-    rows: Hashed
+    rows: HashedRows
 
 
 def handed_over(
@@ -385,7 +385,7 @@ def handed_over(
 
 
 def seen_by_way_of(
-    source: LandingSource, read: InputRead, until: int, directory: DataPlace, deleted: Deleted
+    source: LandingSource, read: InputRead, until: int, directory: DataPlace, deleted: DeletedRows
 ) -> tuple[LandingView, LandingView]:
     """A Delta table as it was before rows were deleted, and as it is now: what was late or gone by
     then is told apart from what went so.

@@ -50,7 +50,7 @@ from hydro_core.spark.store.ledger.input_reads import InputRead
 from hydro_core.storage.arrow import opened
 from hydro_core.storage.delta import data_files, delta_table
 from hydro_core.storage.places import entries_in
-from hydro_core.storage.remote import DataPlace, Remote, file_known, name_below
+from hydro_core.storage.remote import DataPlace, RemotePath, file_known, name_below
 from hydro_core.ticks.calendar import Calendar, zone_of
 from hydro_core.ticks.tick_range import (
     NONE,
@@ -142,7 +142,7 @@ _READ_AS = b"read_as"
 
 
 @dataclass(frozen=True, slots=True)
-class Hashed:
+class HashedRows:
     """The ticks and the hashes of rows."""
 
     ticks: Numbers
@@ -152,7 +152,7 @@ class Hashed:
         return len(self.ticks)
 
 
-NO_ROWS = Hashed(np.array([], np.int64), np.array([], np.uint64))
+NO_ROWS = HashedRows(np.array([], np.int64), np.array([], np.uint64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ class Entry:
     written: int
     first: int | None = None
     last: int | None = None
-    rows: Hashed | None = None
+    rows: HashedRows | None = None
 
     def without_rows(self) -> Entry:
         """The same, of which only the first and the last tick are known."""
@@ -204,7 +204,7 @@ class Listing:
         self,
         before: Listing | None,
         bounds: Callable[[DataPlace], tuple[int | None, int | None]],
-        hashed: Callable[[DataPlace], Hashed | None],
+        hashed: Callable[[DataPlace], HashedRows | None],
     ) -> Listing:
         """The same with what is kept of each file; what is known is taken from a list of before.
 
@@ -318,10 +318,12 @@ def _saved(place: DataPlace) -> Listing | None:
     return Listing(Path(), entries, metadata.get(_READ_AS, b"").decode())
 
 
-def _rows_in(row: Mapping[str, Any]) -> Hashed | None:
+def _rows_in(row: Mapping[str, Any]) -> HashedRows | None:
     if row["ticks"] is None:
         return None
-    return Hashed(np.frombuffer(row["ticks"], np.int64), np.frombuffer(row["hashes"], np.uint64))
+    return HashedRows(
+        np.frombuffer(row["ticks"], np.int64), np.frombuffer(row["hashes"], np.uint64)
+    )
 
 
 def _digest(table: pa.Table) -> str:
@@ -338,8 +340,8 @@ def entries_now(
     for a file that is alone: it may lie beside a million others.
     """
     wanted = list(files)
-    if not isinstance(base, Remote) or len(wanted) == 1:
-        anew = (replace(f, listed=None) if isinstance(f, Remote) else f for f in wanted)
+    if not isinstance(base, RemotePath) or len(wanted) == 1:
+        anew = (replace(f, listed=None) if isinstance(f, RemotePath) else f for f in wanted)
         yield from zip(wanted, map(_entry, anew), strict=True)
         return
     there: dict[DataPlace, Entry | None] = {}
@@ -488,10 +490,10 @@ class LandingSource:
             return self.rows(scan, [], ticks), Counter()
         return read_by_pieces(self.spark, self.at(scan, ticks), files)
 
-    def hashed(self, scan: Scan, files: Sequence[DataPlace], ticks: TickBounds) -> Hashed:
+    def hashed(self, scan: Scan, files: Sequence[DataPlace], ticks: TickBounds) -> HashedRows:
         """The hashes of the same rows."""
         table = self.rows(scan, files, ticks)
-        return Hashed(table[TICK].to_numpy(), row_hashes(table))
+        return HashedRows(table[TICK].to_numpy(), row_hashes(table))
 
     def described(self, scan: Scan, before: Listing | None) -> Snapshot:
         """What is there now; of files with what is kept of each."""
@@ -499,7 +501,7 @@ class LandingSource:
         if now.listing is None:
             return now
 
-        def hashed(file: DataPlace) -> Hashed | None:
+        def hashed(file: DataPlace) -> HashedRows | None:
             try:
                 return self.hashed(scan, [file], None)
             except DataError:
@@ -590,7 +592,7 @@ def _ticks_by_statistics(scan: Scan, column: str) -> list[Any] | None:
     """
     found = []
     for file in scan.fileset.files:
-        if not isinstance(file, Remote) or scan.fileset.form.kind != "Parquet":
+        if not isinstance(file, RemotePath) or scan.fileset.form.kind != "Parquet":
             return None
         constant = scan.fileset.form.constants.get(file, {}).get(column)
         greatest = _statistics(file, column)[1] if constant is None else constant.as_py()

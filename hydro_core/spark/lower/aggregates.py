@@ -15,7 +15,7 @@ from hydro_core.catalog.aggregates import (
     AGGREGATES,
     EXTREMES,
     ITSELF,
-    Kept,
+    PartialState,
     aggregate_type,
     moving_split,
     running_split,
@@ -299,7 +299,7 @@ def stored_part(row: Column, item: ItemType, name: str, merge: Aggregate) -> Col
 def parts_of(aggregate: Aggregate, item: ItemType) -> Sequence[tuple[Aggregate, ItemType]]:
     """The aggregates that it is made of, each with its type."""
     kept = AGGREGATES[aggregate.function].kept
-    assert isinstance(kept, Kept), f"{aggregate.function} is not made of parts"
+    assert isinstance(kept, PartialState), f"{aggregate.function} is not made of parts"
     found = [Aggregate(part, aggregate.arguments) for part in kept.parts]
     return [(part, aggregate_type(part, item)) for part in found]
 
@@ -312,7 +312,7 @@ def made_of(
     if function in _MADE:
         return _MADE[function](columns, result, node)
     kept = AGGREGATES[function].kept
-    fn = kept.function if isinstance(kept, Kept) else None
+    fn = kept.function if isinstance(kept, PartialState) else None
     assert fn is not None, f"nothing makes {function} of its parts"
     row = Row(tuple(Field(p, item) for p, (_, item) in zip(fn.params, parts, strict=True)))
     whole = make_row(list(zip(fn.params, columns, strict=True)))

@@ -10,15 +10,15 @@ from hydro_core.analysis.identity import functions_in
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import (
     ByKey,
-    Ends,
-    Gives,
+    ItemEffect,
     Linear,
     OverTime,
     PerItem,
     PerKey,
     PerPosition,
-    Positional,
+    PositionalOrder,
     Product,
+    StreamEnd,
 )
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.kinds import Place
@@ -29,7 +29,7 @@ from hydro_core.plan.tick_plan import Kind, is_in_order
 from hydro_core.spark.frames.dry import BLANK, dry_run
 from hydro_core.spark.frames.relation import Relation
 from hydro_core.spark.functions.columns import NotCompilable, predicate_column, to_column
-from hydro_core.spark.lower.keyed import Replaying, summary_of
+from hydro_core.spark.lower.keyed import ReplayedFold, summary_of
 from hydro_core.spark.lower.registry import Step
 from hydro_core.types.item import ItemType, Order
 
@@ -90,19 +90,19 @@ def _runtime_at(typed: Typed, node: Node, fn: Fn, over: tuple[ItemType, ...]) ->
     item = (typed.types.get(node.inputs[0]) or typed.of(node.inputs[0].node)).item
     cls = node.cls
     match cls:
-        case PerItem(Gives.SAME):
+        case PerItem(ItemEffect.SAME):
             return Runtime("nowhere", "Spark gives no place to look from")
-        case PerItem(Gives.SOME):
+        case PerItem(ItemEffect.SOME):
             return _tried(lambda: predicate_column(fn, ((BLANK, item),)))
-        case PerItem(Gives.ONE | Gives.UP_TO_ONE):
+        case PerItem(ItemEffect.ONE | ItemEffect.UP_TO_ONE):
             return runtime(fn, (item,), result=typed.of(node.id).item)
-        case Positional():
+        case PositionalOrder():
             return Runtime("arrow udf", f"`{node.op.name}` goes from item to item")
         case ByKey() if cls.is_fold:
             return _fold(typed, node, item)
         case Product():
             return runtime(fn, over)
-        case Ends() | Linear() | PerKey() | PerPosition() | OverTime():
+        case StreamEnd() | Linear() | PerKey() | PerPosition() | OverTime():
             return runtime(fn, (item,))
         case _:
             assert_never(cls)
@@ -120,7 +120,7 @@ def _fold(typed: Typed, node: Node, item: ItemType) -> Runtime:
             along = summary_of(step).in_time(step, False)
     except TypeProblem as problem:
         return Runtime("arrow udf", problem.message, problem.place)
-    if not isinstance(along, Replaying):
+    if not isinstance(along, ReplayedFold):
         return Runtime("aggregate")
     found = runtime(along.fn, (along.acc, along.of), result=along.acc)
     where = "in their order" if is_in_order(node, ordered) else "in any order"

@@ -121,7 +121,7 @@ _ORDERED = ("byte", "short", "integer", "long", "string", "date", "timestamp", "
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
+class _PartialFold:
     """A fold, or a part of one: its partial results, and what they make of a start."""
 
     partials: tuple[Partial, ...]
@@ -203,10 +203,10 @@ class _Values:
         return F.when(self.wrapped.isNotNull(), column)
 
 
-def _of_fold(values: _Values, known: KnownFold, acc: ItemType) -> _Made:
+def _of_fold(values: _Values, known: KnownFold, acc: ItemType) -> _PartialFold:
     match known:
         case StartKept():
-            return _Made((), lambda start, _: start)
+            return _PartialFold((), lambda start, _: start)
         case Total(value, where):
             taken = values.type_of(value)
             if not (is_integer(taken) or (acc == DOUBLE and taken == DOUBLE)):
@@ -225,19 +225,19 @@ def _of_fold(values: _Values, known: KnownFold, acc: ItemType) -> _Made:
             return _joined(parts, acc)
 
 
-def _of_reduction(values: _Values, known: KnownFold, acc: ItemType, value: Column) -> _Made:
+def _of_reduction(values: _Values, known: KnownFold, acc: ItemType, value: Column) -> _PartialFold:
     """Each part has two partial results: the total, and how many of its values are null."""
     nulls = count_part(F.when(values.wrapped.isNotNull() & value.isNull(), F.lit(True)))
     match known:
         case StartKept():
             none = count_part(F.lit(None))
-            return _Made((none, none), lambda first, _: first)
+            return _PartialFold((none, none), lambda first, _: first)
         case Total():
             total = _sum(value.cast(spark_type(_summed(acc))), acc)
-            return _Made((total, nulls), lambda _, found: _exact(values, found[0], acc))
+            return _PartialFold((total, nulls), lambda _, found: _exact(values, found[0], acc))
         case Extreme(kind, _):
             _ordered(acc)
-            return _Made((_extreme_of(kind, value), nulls), lambda _, found: found[0])
+            return _PartialFold((_extreme_of(kind, value), nulls), lambda _, found: found[0])
         case FoldParts():
             parts = _parts(known, acc)
             made = [_of_reduction(values, p, of, at(value, acc, i)) for _, i, p, of in parts]
@@ -269,21 +269,21 @@ def _exact(values: _Values, total: Column, acc: ItemType) -> Column:
     return F.when(fits, total.cast("long")).when(total.isNotNull(), asked(values.fn))
 
 
-def _added(values: _Values, acc: ItemType, total: Partial) -> _Made:
+def _added(values: _Values, acc: ItemType, total: Partial) -> _PartialFold:
     def final(start: Column, found: Sequence[Column]) -> Column:
         wide = start.cast(_WIDE) if acc == LONG else start
         return _met(values, start, found[0], _exact(values, wide + found[0], acc))
 
-    return _Made((total,), final)
+    return _PartialFold((total,), final)
 
 
-def _extreme(values: _Values, kind: str, partial: Partial) -> _Made:
+def _extreme(values: _Values, kind: str, partial: Partial) -> _PartialFold:
     choose = F.least if kind == "least" else F.greatest
 
     def final(start: Column, found: Sequence[Column]) -> Column:
         return _met(values, start, found[0], choose(start, found[0]))
 
-    return _Made((partial,), final)
+    return _PartialFold((partial,), final)
 
 
 def _extreme_of(kind: str, value: Column) -> Partial:
@@ -309,7 +309,9 @@ def _parts(known: FoldParts, acc: ItemType) -> list[tuple[str, int, KnownFold, I
             raise NotCompilable(f"parts of {acc}")
 
 
-def _joined(parts: list[tuple[str, int, _Made]], acc: ItemType, *, each: int = 1) -> _Made:
+def _joined(
+    parts: list[tuple[str, int, _PartialFold]], acc: ItemType, *, each: int = 1
+) -> _PartialFold:
     """A tuple or row of folds; of the partial results of a part every `each`-th is a total."""
 
     def final(start: Column, found: Sequence[Column]) -> Column:
@@ -323,4 +325,4 @@ def _joined(parts: list[tuple[str, int, _Made]], acc: ItemType, *, each: int = 1
             return make_tuple(*(column for _, column in columns))
         return make_row(columns)
 
-    return _Made(tuple(p for _, _, made in parts for p in made.partials), final)
+    return _PartialFold(tuple(p for _, _, made in parts for p in made.partials), final)

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 
-from hydro_core.catalog.classes import Running
+from hydro_core.catalog.classes import RunningResult
 from hydro_core.catalog.group import made_by_key
 from hydro_core.catalog.type_rules import accumulated
 from hydro_core.functions.result_type import result_type
@@ -240,7 +240,7 @@ ACC = "acc"
 def rows_go(step: Step) -> bool:
     """Whether rows go again from what results are made of."""
     cls = step.node.cls
-    return cls.changes if isinstance(cls, Running) else step.input.kind is Kind.G
+    return cls.changes if isinstance(cls, RunningResult) else step.input.kind is Kind.G
 
 
 def keys_of(step: Step) -> GroupKeys:

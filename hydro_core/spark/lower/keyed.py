@@ -149,7 +149,7 @@ RESULT = "row"
 
 
 @dataclass(frozen=True, slots=True)
-class Merging:
+class MergedResults:
     """Results that are merged, by their names."""
 
     results: Mapping[str, MergedResult]
@@ -164,7 +164,7 @@ class Merging:
     vanishes: bool = False
     """Whether rows go again, so that a key may have none."""
 
-    def of_changes(self) -> Merging | None:
+    def of_changes(self) -> MergedResults | None:
         """The same of rows of which `n` copies come or go; None where what goes is not known."""
         number = MergedResult((count_part(F.lit(1)),), lambda parts: parts[0])
         results = {**self.results, self.rows: self.results.get(self.rows, number)}
@@ -229,7 +229,7 @@ class Merging:
 
 
 @dataclass(frozen=True, slots=True)
-class Replaying:
+class ReplayedFold:
     """The accumulators of a function after each value."""
 
     fn: Fn
@@ -317,7 +317,7 @@ class Replaying:
         return F.concat(F.array(F.when(known, self.before)), one, rest)
 
 
-Along = Merging | Replaying
+Along = MergedResults | ReplayedFold
 
 
 @dataclass(frozen=True, slots=True)
@@ -429,8 +429,8 @@ def _fold_in_time(step: Step, resumes: bool) -> Along:
         start = F.when(F.col(STATE).isNotNull(), before).otherwise(start)
     merged = native_fold(step, start, acc, wrapped(value), item)
     if merged is None:
-        return Replaying(step.arg("f"), value, item, acc, before, start)
-    return Merging({ACC: merged}, resumes=resumes)
+        return ReplayedFold(step.arg("f"), value, item, acc, before, start)
+    return MergedResults({ACC: merged}, resumes=resumes)
 
 
 def _stored_accumulator(step: Step, acc: ItemType) -> Column:
@@ -446,20 +446,20 @@ def _reduction_in_time(step: Step, resumes: bool) -> Along:
     acc, (value, item) = accumulator_type(step), keyed_value(step)
     merged = native_reduction(step, acc, wrapped(value), item)
     if merged is not None and not resumes:
-        return Merging({ACC: merged})
+        return MergedResults({ACC: merged})
     stored = accumulator_in(step, F.col(ITEM), acc)
     again = native_reduction(step, acc, wrapped(stored), acc) if resumes else None
     if merged is None or again is None:
         before = _stored_accumulator(step, acc) if resumes else None
-        return Replaying(step.arg("f"), value, item, acc, before)
+        return ReplayedFold(step.arg("f"), value, item, acc, before)
     parts = [p.of_rows for p in again.partials]
-    return Merging({ACC: merged}, resumes=True, stored=parts, are_aggregates=True)
+    return MergedResults({ACC: merged}, resumes=True, stored=parts, are_aggregates=True)
 
 
-def _latest_in_time(step: Step, resumes: bool) -> Merging:
+def _latest_in_time(step: Step, resumes: bool) -> MergedResults:
     best = Partial(F.max(_rank(step, step.input.item)), F.max)
     stored = [_rank(step, step.item)] if resumes else ()
-    return Merging(
+    return MergedResults(
         {BEST: MergedResult((best,), lambda parts: parts[0])}, resumes=resumes, stored=stored
     )
 
@@ -482,7 +482,7 @@ def _aggregates_of_group(step: Step) -> Sequence[Column]:
     ]
 
 
-def _aggregates_in_time(step: Step, resumes: bool) -> Merging | None:
+def _aggregates_in_time(step: Step, resumes: bool) -> MergedResults | None:
     item, types = step.input.item, column_types(step.item)
     aggregates: Sequence[tuple[str, Aggregate]] = step.arg("aggregates")
     goes, results = rows_go(step), {}
@@ -496,7 +496,7 @@ def _aggregates_in_time(step: Step, resumes: bool) -> Merging | None:
         results[ROWS] = MergedResult((count_part(F.lit(1)),), lambda parts: parts[0])
         stored = [F.lit(1)] if resumes else ()
     rows = "a0" if has_inverse(aggregates) else ROWS
-    return Merging(results, resumes=resumes, stored=stored, rows=rows)
+    return MergedResults(results, resumes=resumes, stored=stored, rows=rows)
 
 
 def _stored_aggregates(step: Step, aggregates: Sequence[tuple[str, Aggregate]]) -> list[Column]:

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from pyspark.sql import Column, DataFrame, Window
 
-from hydro_core.catalog.classes import Compares, Matching
+from hydro_core.catalog.classes import KeyMatch, MatchCondition
 from hydro_core.catalog.spec import NO_COMMAND, NO_KEYED_COMMAND
 from hydro_core.plan.tick_plan import TimeBound
 from hydro_core.spark.frames.column_names import quoted
@@ -266,7 +266,7 @@ def first_seen(step: Step, known: Relation | None, *, once: bool = False) -> Rel
 def _seen_by(step: Step, relation: Relation) -> list[Column]:
     """What of the items is seen for the first time: all, or the key of the join."""
     cls = step.node.cls
-    if isinstance(cls, Matching) and cls.compares is Compares.ITEMS:
+    if isinstance(cls, KeyMatch) and cls.compares is MatchCondition.ITEMS:
         return [F.col(ITEM)]
     return key_of(F.col(ITEM), relation.item, step.arg("on"))
 

@@ -143,7 +143,7 @@ def base(step: Step) -> Column:
     return make_row((n, F.col(ITEM).getField(n)) for n in column_types(step.input.item))
 
 
-class Continued:
+class ContinuedWindows:
     """The windows by which rows are given their columns, from those that are stored before them."""
 
     def __init__(self, of: KeyRows) -> None:
@@ -235,7 +235,9 @@ _GO_ON: Mapping[str, Callable[[Step, str, Column], Column]] = {
 _Parts = Mapping[str, tuple[Column, ItemType]]
 
 
-def _running_parts(of: Continued, window: WindowSpec, types: Mapping[str, ItemType]) -> _Parts:
+def _running_parts(
+    of: ContinuedWindows, window: WindowSpec, types: Mapping[str, ItemType]
+) -> _Parts:
     """The aggregates over rows that are stored, by their names; `window` says of which rows."""
     work, step, over_columns = of.windows, of.step, of.rows.parts
     args = step.node.args
@@ -475,7 +477,7 @@ def _is_behind(of: KeyRows) -> Column:
 
 def _on_time(of: KeyRows) -> DataFrame:
     """(item, t, until): the new rows, and what stays of the tails."""
-    made = Continued(of)
+    made = ContinuedWindows(of)
     end = F.coalesce(F.col("leaves"), F.lit(FOREVER))
     stays = F.array(
         F.struct(F.col(TICK).alias("a"), end.alias("b"), F.lit(True).alias("c")),
@@ -566,6 +568,6 @@ def _in_stretches(step: Step, keys: tuple[str, ...], rows: DataFrame) -> DataFra
 def _computed(step: Step, rows: KeyRows) -> DataFrame:
     """(item, t, until): the rows of each stretch; those that are stored but for their marks."""
     at = numbered(replace(rows.places, by_ticks=True))
-    made = Continued(replace(rows, places=at))
+    made = ContinuedWindows(replace(rows, places=at))
     row = made.row(is_last=made.leaves.isNull())
     return made.computed().select(row.alias(ITEM), TICK, UNTIL)

@@ -18,10 +18,10 @@ from hydro_core.plan.planner import Bootstrap, WantedTables
 from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.publishing import rows_now
-from hydro_core.spark.pipeline.rework import Rework
+from hydro_core.spark.pipeline.rework import StagedPast
 from hydro_core.spark.pipeline.start_rework import staging_for
 from hydro_core.spark.store.ledger.commit import Commit
-from hydro_core.spark.store.outputs.differing import Differing, differing
+from hydro_core.spark.store.outputs.differing import BagDifference, differing
 from hydro_core.spark.store.snapshot_frame import frame_as_of
 from hydro_core.storage.places import entries_in, remove_tree
 from hydro_core.storage.remote import DataPlace
@@ -35,7 +35,7 @@ _RUNNING = "_running"
 @contextmanager
 def comparison(
     serving: Pipeline, target: Pipeline, made_by: Bootstrap, wanted: WantedTables, now: Commit
-) -> Iterator[Rework]:
+) -> Iterator[StagedPast]:
     """The outputs that another program wants, to be made beside; they are gone in the end.
 
     Args:
@@ -61,7 +61,7 @@ def rows_at(pipeline: Pipeline, output: str, tick: int) -> pa.Table:
 
 def differing_at(
     before: Pipeline, after: Pipeline, output: str, tick: int, columns: Sequence[str]
-) -> Differing | None:
+) -> BagDifference | None:
     """By how many rows an output of two pipelines differs as of a tick, told by executors.
 
     None where the rows are so few that this process holds them.

@@ -17,12 +17,12 @@ from pathlib import Path, PurePath
 
 from hydro_core.spark.pipeline.comparison import COMPARED
 from hydro_core.spark.pipeline.rework import STAGING
-from hydro_core.spark.pipeline.verify import Verified, verify
+from hydro_core.spark.pipeline.verify import VerifyReport, verify
 from hydro_core.spark.store.ledger.ledger import LEDGER, Ledger, replace_rows, state_error
 from hydro_core.spark.store.ledger.lock import LOCK_FILE, WriterLock
 from hydro_core.spark.store.outputs.published import PUBLISHED
 from hydro_core.storage.places import carry, empty, entries_in, files_in, pieces_of, remove_tree
-from hydro_core.storage.remote import DataPlace, Remote, name_below
+from hydro_core.storage.remote import DataPlace, RemotePath, name_below
 
 _ATTEMPTS = 5
 _NOT_COPIED = (LOCK_FILE, STAGING, COMPARED, PUBLISHED)
@@ -34,7 +34,7 @@ FileHashes = Mapping[str, str]
 """The hash of each file of a copy, by its name below the copy."""
 
 
-def copy_pipeline(directory: DataPlace, to: DataPlace) -> Verified:
+def copy_pipeline(directory: DataPlace, to: DataPlace) -> VerifyReport:
     """Copies a pipeline to a place of its own, which is emptied; gives what the copy holds.
 
     Raises:
@@ -84,7 +84,7 @@ def restore_pipeline(copy: DataPlace, hashes: FileHashes, to: DataPlace) -> None
     to.mkdir(parents=True, exist_ok=True)
     lock = WriterLock(to, Ledger(to).fence)
     with lock.at_work("a restoration"):
-        if isinstance(to, Remote):
+        if isinstance(to, RemotePath):
             _restore_in_store(copy, to, lock)
         else:
             _restore_in_directory(copy, hashes, to)
@@ -108,7 +108,7 @@ def _restore_in_directory(copy: DataPlace, hashes: FileHashes, to: Path) -> None
     shutil.rmtree(staged)
 
 
-def _restore_in_store(copy: DataPlace, to: Remote, lock: WriterLock) -> None:
+def _restore_in_store(copy: DataPlace, to: RemotePath, lock: WriterLock) -> None:
     lock.refuse_lost()
     remove_tree(to / LEDGER)
     to.store.delete([file.key for file in to.files() if file != to / LOCK_FILE])

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from hydro_core.ir.graph import behind
-from hydro_core.plan.lookups import InputPlace, Needed, StoredInput, lookups, round_lookups
+from hydro_core.plan.lookups import InputPlace, RowDemand, StoredInput, lookups, round_lookups
 from hydro_core.plan.stored_rows import Lookups
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.settings import MEBIBYTE, Settings
@@ -46,7 +46,7 @@ from hydro_core.spark.pipeline.kept_plan import (
     at_tick,
     can_be_kept,
 )
-from hydro_core.spark.pipeline.prepared import Computed, RangeRequest
+from hydro_core.spark.pipeline.prepared import ComputedRange, RangeRequest
 from hydro_core.spark.pipeline.stored_rows import (
     SUMMED_ROWS,
     SearchedTables,
@@ -63,7 +63,7 @@ from hydro_core.spark.session.session import (
 )
 from hydro_core.spark.store.delta.actions import DataFile
 from hydro_core.spark.store.delta.write import (
-    Pending,
+    PendingRows,
     WrittenRows,
     collect_all,
     few_written,
@@ -73,7 +73,7 @@ from hydro_core.spark.store.delta.write import (
     write_all,
 )
 from hydro_core.spark.store.ledger.commit import Commit
-from hydro_core.spark.store.lookups.agreeing import KnownItems, Met
+from hydro_core.spark.store.lookups.agreeing import KnownItems, MatchedRows
 from hydro_core.spark.store.lookups.search import StoredSearch
 from hydro_core.spark.store.store import CommittedPast, Store
 from hydro_core.storage.remote import DataPlace
@@ -100,7 +100,7 @@ class RangeJobs:
         return round_lookups(self.plan)
 
     @cached_property
-    def _lookups(self) -> Mapping[bool, Mapping[str, Needed]]:
+    def _lookups(self) -> Mapping[bool, Mapping[str, RowDemand]]:
         # Whoever only looks at a pipeline runs nothing.
         sinks = self.plan.graph.sinks
         whole = lookups(self.plan, sinks)
@@ -130,7 +130,7 @@ class RangeJobs:
         inputs: Mapping[str, Batch],
         spark: SparkSession,
         before: Commit | None,
-    ) -> Computed:
+    ) -> ComputedRange:
         """What each table gets; `before` is the last commit.
 
         Raises:
@@ -140,7 +140,7 @@ class RangeJobs:
         came = as_they_came(self.plan, self.tables, inputs, run.last)
         known = {**empty_tables(self.plan, self.tables, inputs), **came}
         if len(known) == len(self.tables.all):
-            return Computed(known, ())
+            return ComputedRange(known, ())
         in_rounds = bool(self.in_rounds) and run.first == run.last
         past = self._found(run, inputs, in_rounds=in_rounds)
         in_python: Sequence[GuardedFunction] = ()
@@ -151,12 +151,12 @@ class RangeJobs:
             with suppress(TooManyRowsError):
                 found = self._by_kept_plan(storage)
                 if found is not None:
-                    return Computed({**found, **came}, ())
+                    return ComputedRange({**found, **came}, ())
                 if few:
                     storage = replace(storage, known=known)
                     found, in_python = attempt(storage, run.first, run.last)
                 if found is not None:
-                    return Computed({**known, **found}, in_python)
+                    return ComputedRange({**known, **found}, in_python)
         if in_rounds:
             past = self._found(run, inputs, in_rounds=False)
         session = self._session(spark, inputs, past)
@@ -164,7 +164,7 @@ class RangeJobs:
         found, in_python = attempt(storage, run.first, run.last, in_python)
         if found is None:
             raise AssertionError("any number of rows fits the last session")
-        return Computed({**known, **found}, in_python)
+        return ComputedRange({**known, **found}, in_python)
 
     def _by_kept_plan(self, storage: _Range) -> Mapping[str, WrittenRows] | None:
         """What the tables get, by the plan that is kept; None where the tick runs by its own."""
@@ -306,7 +306,7 @@ class _Range:
         """What a round of a cycle looks up."""
         slot, few = self.plan.slot(name), self.settings.spark.few_rows
         ticks = slot.ticks_read(self.run.first)
-        met = Met(Needed(found), slot.item, known, ticks)
+        met = MatchedRows(RowDemand(found), slot.item, known, ticks)
         rows = self.of.store.met(self.of.tables.state[name].name, met)
         if rows.num_rows > few:
             raise TooManyRowsError(name)
@@ -361,13 +361,13 @@ class _Range:
     def _bound(self) -> int:
         return self.of.settings.spark.small_write_rows
 
-    def _pending(self, job: Job, found: RangeResult) -> Mapping[str, Pending]:
+    def _pending(self, job: Job, found: RangeResult) -> Mapping[str, PendingRows]:
         state, outputs = self.of.tables.state, self.of.tables.outputs
         frames = {state[slot].name: frame for slot, frame in found.state.items()}
         for output, spec in outputs.items():
             frames[spec.name] = output_frame(found.outputs[output], spec, job.first, job.last)
         return {
-            name: Pending(
+            name: PendingRows(
                 self.of.store.tables[name],
                 frame,
                 max(self._arrived(name), expected_rows(self.before, name, self.run)) <= self._bound,

@@ -26,8 +26,8 @@ from hydro_core.spark.inputs.batches import Batch, batch_of, refuse_miscounted, 
 from hydro_core.spark.lower.registry import Times
 from hydro_core.spark.pipeline.jobs import RangeJobs
 from hydro_core.spark.pipeline.larger_tables import LargerTables
-from hydro_core.spark.pipeline.prepared import Prepared, RangeRequest
-from hydro_core.spark.pipeline.publishing import Published, keys_of_outputs
+from hydro_core.spark.pipeline.prepared import PreparedRange, RangeRequest
+from hydro_core.spark.pipeline.publishing import PublishedOutputs, keys_of_outputs
 from hydro_core.spark.pipeline.tables import (
     Tables,
     drop_retired,
@@ -95,7 +95,7 @@ class Pipeline:
         known = self.fingerprint, partial(keys_of_outputs, plan, self.output_tables)
         step: OnStep = lambda done: self.step(done)  # noqa: E731, PLW0108 - it may be set later
         larger = LargerTables(self.settings.spark.held_rows, lambda: self.spark)
-        self.published = Published(directory, self.ledger, known, step, larger)
+        self.published = PublishedOutputs(directory, self.ledger, known, step, larger)
         self.ledger.appended = self.published.follow
 
     @property
@@ -179,7 +179,7 @@ class Pipeline:
 
     def prepare(
         self, first: int, last: int, batches: Batches, *, times: Times | None = None
-    ) -> Prepared:
+    ) -> PreparedRange:
         """Computes a range of ticks without committing it; other writers wait until it is decided.
 
         Raises:
@@ -335,7 +335,7 @@ class Pipeline:
         last = last if as_of is None else as_of
         return (0 if every or spec.kind is Kind.H else last), last
 
-    def _prepare(self, first: int, last: int, batches: Batches, times: Times) -> Prepared:
+    def _prepare(self, first: int, last: int, batches: Batches, times: Times) -> PreparedRange:
         self.refuse_unless_next(first)
         commit = self.ledger.last
         if commit is not None:
@@ -349,7 +349,7 @@ class Pipeline:
         run = RangeRequest(first, last, times, self.fingerprint, read)
         recall(commit.reruns if commit else (), self.settings)
         found = self._jobs.compute(run, inputs, self.spark, self.ledger.last_run)
-        return Prepared(run, self.store, self.ledger, found, self.lock.release, self.step)
+        return PreparedRange(run, self.store, self.ledger, found, self.lock.release, self.step)
 
     def _make_directory(self) -> None:
         """The ledger is made before all else: tables without one are a loss, not a beginning."""

@@ -39,7 +39,7 @@ class RangeRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Computed:
+class ComputedRange:
     """What a range gives."""
 
     written: Mapping[str, WrittenRows]
@@ -48,7 +48,7 @@ class Computed:
     """The functions for which it ran again: Spark could not tell what they give."""
 
 
-class Prepared:
+class PreparedRange:
     """The results of a range; as a context manager it is abandoned unless it was committed."""
 
     def __init__(
@@ -56,7 +56,7 @@ class Prepared:
         run: RangeRequest,
         store: Store,
         ledger: Ledger,
-        computed: Computed,
+        computed: ComputedRange,
         done: Callable[[], None],
         step: OnStep,
     ) -> None:
@@ -69,7 +69,7 @@ class Prepared:
         self._versions: Mapping[str, int] | None = None
         self._summed_up: dict[str, WrittenRows] = {}
 
-    def __enter__(self) -> Prepared:
+    def __enter__(self) -> PreparedRange:
         return self
 
     def __exit__(self, *_: object) -> None:

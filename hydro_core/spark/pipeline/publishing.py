@@ -39,7 +39,7 @@ OutputKeys = Mapping[str, Sequence[str]]
 """By the names of outputs the columns of which an output has at most one row for each value."""
 
 
-class Published:
+class PublishedOutputs:
     """The outputs of a pipeline that are tables of their own."""
 
     def __init__(

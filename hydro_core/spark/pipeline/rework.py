@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
-from hydro_core.spark.functions.reruns import Rerun, added_up
+from hydro_core.spark.functions.reruns import RerunCount, added_up
 from hydro_core.spark.inputs.batches import refuse_gain, refuse_unlike, total
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.store.as_it_was import moved
@@ -111,7 +111,7 @@ STAGING = "_beside"
 
 
 @dataclass(frozen=True, slots=True)
-class Recomputed:
+class RecomputedTicks:
     """The ticks that are computed again."""
 
     first: int
@@ -126,7 +126,7 @@ class Recomputed:
     """Whether a program that has served before serves again."""
 
 
-class Rework:
+class StagedPast:
     """A past that is computed beside the tables that serve, until it takes their place.
 
     It holds the pipeline's lock until `replace` or `abandon`, which it is on leaving the context.
@@ -137,7 +137,7 @@ class Rework:
         serving: Pipeline,
         target: Pipeline,
         staging: Pipeline,
-        past: Recomputed,
+        past: RecomputedTicks,
         taken: Collection[str],
         *,
         since: Mapping[str, int] | None = None,
@@ -160,7 +160,7 @@ class Rework:
         self._started = datetime.now(UTC)
         self._decided = self._asked = False
 
-    def __enter__(self) -> Rework:
+    def __enter__(self) -> StagedPast:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -277,7 +277,7 @@ class Rework:
     def _rows_since(self, tick: int, names: Iterable[str]) -> Mapping[str, int]:
         return {name: rows_since(self.staging.store.tables[name], tick) for name in names}
 
-    def _reruns(self, now: Commit, made: Commit | None) -> tuple[Rerun, ...]:
+    def _reruns(self, now: Commit, made: Commit | None) -> tuple[RerunCount, ...]:
         """Those known before and those beside; another program has other functions."""
         known = now.reruns if self.target is self.serving else ()
         staging = made.reruns if made else ()

@@ -7,7 +7,13 @@ from contextlib import contextmanager
 
 from hydro_core.plan.planner import Bootstrap, WantedTables
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.rework import STAGING, KeptReads, Recomputed, Rework, kept_since
+from hydro_core.spark.pipeline.rework import (
+    STAGING,
+    KeptReads,
+    RecomputedTicks,
+    StagedPast,
+    kept_since,
+)
 from hydro_core.spark.pipeline.tables import Tables
 from hydro_core.spark.store.as_it_was import Base, base_before, begin, left_by, undone_from
 from hydro_core.spark.store.ledger.commit import Commit
@@ -16,7 +22,7 @@ from hydro_core.storage.places import empty
 from hydro_core.storage.remote import DataPlace
 
 
-def correction(pipeline: Pipeline, first: int, kept: KeptReads | None = None) -> Rework:
+def correction(pipeline: Pipeline, first: int, kept: KeptReads | None = None) -> StagedPast:
     """The ticks of a pipeline from `first` on, to be computed again.
 
     Where the past before that tick is not to be had any more, an earlier tick is the first.
@@ -34,8 +40,8 @@ def correction(pipeline: Pipeline, first: int, kept: KeptReads | None = None) ->
         base = base_before(pipeline.store, pipeline.ledger, first)
         staging = _begun(pipeline, base)
         first = base.tick + 1
-        past = Recomputed(first, now.last, first, kept)
-        return Rework(pipeline, pipeline, staging, past, tuple(pipeline.store.tables))
+        past = RecomputedTicks(first, now.last, first, kept)
+        return StagedPast(pipeline, pipeline, staging, past, tuple(pipeline.store.tables))
 
 
 def first_again(pipeline: Pipeline, first: int) -> int:
@@ -50,7 +56,7 @@ def deployment(
     made_by: Bootstrap,
     wanted: WantedTables,
     since: Mapping[str, int] | None = None,
-) -> Rework:
+) -> StagedPast:
     """The tables that another program wants, to be made from the past.
 
     Its other tables are those that serve, as they stand, or empty where there are none.
@@ -76,7 +82,7 @@ def staging_for(
     work: tuple[Bootstrap, WantedTables, Mapping[str, int]],
     now: Commit,
     directory: DataPlace,
-) -> Rework:
+) -> StagedPast:
     """The tables that another program wants, to be made in a directory, as of a commit.
 
     `work` has what `deployment` takes: what makes the tables, which they are, and since when
@@ -92,11 +98,11 @@ def staging_for(
     changed = {name: since.get(name, 0) for name in outputs}
     # A new state is of no tick that anybody has seen.
     kept = kept_since(serving.ledger, target.plan.graph.sources)
-    past = Recomputed(0, now.last, min(changed.values(), default=now.last + 1), kept)
-    return Rework(serving, target, staging, past, taken, since=changed)
+    past = RecomputedTicks(0, now.last, min(changed.values(), default=now.last + 1), kept)
+    return StagedPast(serving, target, staging, past, taken, since=changed)
 
 
-def rollback(serving: Pipeline, target: Pipeline) -> Rework:
+def rollback(serving: Pipeline, target: Pipeline) -> StagedPast:
     """The tables of an earlier program as it left them, and the ticks since then by that program.
 
     Where ticks were read anew since, they are computed again, too: what they have read by now is
@@ -112,8 +118,10 @@ def rollback(serving: Pipeline, target: Pipeline) -> Rework:
         staging = _begun(target, base)
         first = base.tick + 1
         kept = kept_since(serving.ledger, target.plan.graph.sources, (left, base.tick))
-        past = Recomputed(first, now.last, min(first, undone_from(commits, left)), kept, back=True)
-        return Rework(serving, target, staging, past, tuple(target.store.tables))
+        past = RecomputedTicks(
+            first, now.last, min(first, undone_from(commits, left)), kept, back=True
+        )
+        return StagedPast(serving, target, staging, past, tuple(target.store.tables))
 
 
 def first_undone(serving: Pipeline, target: Pipeline) -> int:

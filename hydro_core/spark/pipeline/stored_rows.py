@@ -13,14 +13,14 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from hydro_core.catalog.classes import (
-    Ends,
     Linear,
     OpClass,
     OverTime,
     PerKey,
     PerPosition,
     Product,
-    Running,
+    RunningResult,
+    StreamEnd,
 )
 from hydro_core.catalog.forms import Form
 from hydro_core.files.parquet import parquet_format
@@ -32,16 +32,16 @@ from hydro_core.spark.frames.column_names import ITEM
 from hydro_core.spark.pipeline.prepared import RangeRequest
 from hydro_core.spark.store.cancelled import without_cancelled
 from hydro_core.spark.store.delta.table import StoredTable
-from hydro_core.spark.store.lookups.agreeing import Met
+from hydro_core.spark.store.lookups.agreeing import MatchedRows
 from hydro_core.spark.store.lookups.extremes import (
-    Leading,
+    LeadingRows,
     came,
     leading,
     places_in_order,
 )
 from hydro_core.spark.store.lookups.large_files import stored_leaf
 from hydro_core.spark.store.lookups.lookup_files import LookupFiles
-from hydro_core.spark.store.recent_rows import Alive
+from hydro_core.spark.store.recent_rows import LiveRows
 from hydro_core.spark.store.row_cache import ROW_CACHE
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.snapshots import summed
@@ -57,7 +57,7 @@ def leading_rows(
     wanted: tuple[ExtremeRows, ItemType],
     count: int,
     last: int,
-) -> Leading | None:
+) -> LeadingRows | None:
     """The first rows of a log that came up to a `last` tick: so many of each large file, and of all
     others together. None where too much would be gone through, or something cannot be read: whoever
     reads all of it says what.
@@ -69,7 +69,7 @@ def leading_rows(
     ends = (0, count) if rows.greatest else (count, 0)
     looked_up, rest = lookup_files.leading(files, schema, leaf, ends)
     parts = [
-        Leading(came(part, 0, last), _last_value(part, wanted)[: int(more)])
+        LeadingRows(came(part, 0, last), _last_value(part, wanted)[: int(more)])
         for part, more in looked_up
     ]
     try:
@@ -82,7 +82,7 @@ def leading_rows(
     except (pa.ArrowInvalid, OSError):
         return None
     items = pa.concat_arrays([part.items for part in parts])
-    return Leading(items, pa.concat_arrays([part.beyond for part in parts]))
+    return LeadingRows(items, pa.concat_arrays([part.beyond for part in parts]))
 
 
 def _last_value(part: pa.Table, wanted: tuple[ExtremeRows, ItemType]) -> Column:
@@ -110,13 +110,13 @@ class SearchedTables:
         """The first and the last tick of a slot that the range reads."""
         return slot.ticks_read(self.first)
 
-    def met(self, slot: StateSlot, met: Met) -> pa.Table | None:
+    def met(self, slot: StateSlot, met: MatchedRows) -> pa.Table | None:
         """The stored rows of a slot that are met; None where too many would be looked at."""
         name = self.specs[slot.id].name
         many = self.store.lookup_files.gone_through(self.store.tables[name])
         return self.store.met(name, met) if many <= SEARCHED_ROWS else None
 
-    def lead(self, slot: StateSlot, rows: ExtremeRows, count: int) -> Leading | None:
+    def lead(self, slot: StateSlot, rows: ExtremeRows, count: int) -> LeadingRows | None:
         """So many rows of a slot that came, the first by a leaf; None where they cannot be told."""
         table = self.store.tables[self.specs[slot.id].name]
         files = self.store.lookup_files
@@ -157,7 +157,7 @@ def alive_rows(
         ends = [TimeBound.of(plan.graph[reader]) for reader in slot.readers]
         leaves = [one.since(end) for one in ends if one is not None]
         upto = max(leaves) if alone.issuperset(slot.readers) else None
-        alive = Alive(bound, bound.since(start), upto)
+        alive = LiveRows(bound, bound.since(start), upto)
         rows = store.few_alive(tables[slot.id].name, run.first - 1, alive, most)
         if rows is not None:
             found[slot.id] = rows
@@ -189,7 +189,7 @@ def whole_results(plan: TickPlan) -> Iterator[StateSlot]:
         if (
             slot.form is Form.CHANGES
             and not slot.ordered
-            and all(isinstance(node.cls, Running) and node.id not in back for node in readers)
+            and all(isinstance(node.cls, RunningResult) and node.id not in back for node in readers)
         ):
             yield slot
 
@@ -199,7 +199,7 @@ def _is_over_time(cls: OpClass) -> bool:
     match cls:
         case OverTime():
             return True
-        case Ends() | Linear() | Product() | PerKey() | PerPosition():
+        case StreamEnd() | Linear() | Product() | PerKey() | PerPosition():
             return False
         case _:
             assert_never(cls)

@@ -33,7 +33,7 @@ _ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class VerifyReport:
     """What was looked at, and what is wrong."""
 
     last: int
@@ -52,7 +52,7 @@ Measure = Callable[[pa.Table, TableSpec], tuple[int, int]]
 """The number and the sum of the hashes of some rows of a table, modulo 2**64."""
 
 
-def verify(directory: DataPlace, measure: Measure | None = None) -> Verified:
+def verify(directory: DataPlace, measure: Measure | None = None) -> VerifyReport:
     """Reads every file of the pipeline in a directory, and compares it with the ledger.
 
     `measure`: how the hash sums of state tables came about that the ledger keeps; with it, values
@@ -75,18 +75,18 @@ def _last(directory: DataPlace) -> int | None:
     return -1 if commit is None else commit.last
 
 
-def _verify(directory: DataPlace, measure: Measure | None) -> Verified:
+def _verify(directory: DataPlace, measure: Measure | None) -> VerifyReport:
     ledger = Ledger(directory)
     if not ledger.exists:
         left = [p for part in ("state", "outputs") for p in entries_in(directory / part)]
         lost = f"{directory} has tables but no ledger: {', '.join(p.name for p in left)}"
-        return Verified(-1, problems=(lost,) if left else ())
+        return VerifyReport(-1, problems=(lost,) if left else ())
     try:
         commits = ledger.commits(since=-1)
     except DataError as error:
-        return Verified(-1, problems=(error.diagnostics[0].message,))
+        return VerifyReport(-1, problems=(error.diagnostics[0].message,))
     if not commits:
-        return Verified(-1)
+        return VerifyReport(-1)
     last = max(commits, key=lambda commit: commit.sequence)
     owners = _owners(commits)
     problems, notes = [*_gaps(directory, commits, owners)], list[str]()
@@ -100,7 +100,7 @@ def _verify(directory: DataPlace, measure: Measure | None) -> Verified:
     wrong, said = compared(directory, last) if not problems else ([], [])
     problems, notes = [*problems, *wrong], [*notes, *said]
     counts = {what: counted[what] for what in ("tables", "files", "rows", "bytes")}
-    return Verified(last.last, **counts, problems=tuple(problems), notes=tuple(notes))
+    return VerifyReport(last.last, **counts, problems=tuple(problems), notes=tuple(notes))
 
 
 def refuse_damaged(directory: DataPlace, table: str, measure: Measure | None = None) -> None:

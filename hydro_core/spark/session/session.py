@@ -34,7 +34,7 @@ from hydro_core.spark.session.launch import (
     runs_jobs,
 )
 from hydro_core.spark.session.ready import ready_for
-from hydro_core.storage.remote import Remote
+from hydro_core.storage.remote import RemotePath
 
 # Fewer calls of the JVM: every one is a message to another process and back.
 #
@@ -65,11 +65,11 @@ def with_fewer_calls(jvm: JVMView) -> None:
         found = getattr(jvm, name)
         if isinstance(found, JavaClass):
             # Python asks a view for an attribute by name only if it has none.
-            setattr(jvm, name, _Remembering(found._fqn, client))  # noqa: SLF001 - nor to a name
+            setattr(jvm, name, _CachedJavaClass(found._fqn, client))  # noqa: SLF001 - nor to a name
     client.converters = [_ShortLists(client), *client.converters]
 
 
-class _Remembering(JavaClass):  # type: ignore[misc]
+class _CachedJavaClass(JavaClass):  # type: ignore[misc]
     """A class of the JVM that looks each of its functions up once."""
 
     def __getattr__(self, name: str) -> Any:
@@ -452,7 +452,7 @@ class ExecutorPython:
 
 
 def executor_pythons(
-    settings: SparkSettings, places: Sequence[Remote] = ()
+    settings: SparkSettings, places: Sequence[RemotePath] = ()
 ) -> list[ExecutorPython]:
     """Those that a small job finds; it runs on all executors that are there.
 
@@ -490,7 +490,7 @@ def executor_pythons(
     ]
 
 
-def _refused(places: Sequence[Remote]) -> list[str]:
+def _refused(places: Sequence[RemotePath]) -> list[str]:
     """What stores say of these places, each on a line; runs where the executor does."""
     found = []
     for place in places:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from hydro_core.files.parquet import opened_parquet
 from hydro_core.spark.frames.column_names import COUNT, ITEM
 from hydro_core.spark.store.delta.actions import DataFile
-from hydro_core.spark.store.lookups.agreeing import Met
+from hydro_core.spark.store.lookups.agreeing import MatchedRows
 from hydro_core.spark.store.lookups.key_hashes import are_hashed, words_of
 from hydro_core.spark.store.lookups.rows_copy import column_of, leaf_of_file
 from hydro_core.spark.store.values import Bools, Column, Int64s, comparable
@@ -26,7 +26,7 @@ PartsOfItems = Callable[[], Iterable[Column]]
 """Gives the parts of all items, column by column, as often as they are asked for."""
 
 
-def may_cancel(schema: pa.Schema, files: Iterable[DataFile], met: Met) -> bool:
+def may_cancel(schema: pa.Schema, files: Iterable[DataFile], met: MatchedRows) -> bool:
     """Whether what cancels out within the files of a log makes nothing of what is met.
 
     It does where some ticks are not met, or all rows of one are. Of items with parts that are not

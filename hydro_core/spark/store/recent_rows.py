@@ -22,14 +22,14 @@ from hydro_core.spark.frames.column_names import ITEM
 from hydro_core.spark.store.delta.actions import DataFile
 from hydro_core.spark.store.delta.table import StoredTable
 from hydro_core.storage.arrow import opened
-from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.storage.remote import DataPlace, RemotePath
 
 _DAY = 86_400_000_000
 _NEVER = -(1 << 62)
 
 
 @dataclass(frozen=True, slots=True)
-class Alive:
+class LiveRows:
     """The rows whose time is later than one moment and, if it is said, not later than another.
 
     Moments are microseconds since 1970.
@@ -72,7 +72,7 @@ class Alive:
         return high > self.after and (self.upto is None or low <= self.upto)
 
 
-def read_alive(files: Iterable[DataFile], schema: pa.Schema, alive: Alive) -> pa.Table:
+def read_alive(files: Iterable[DataFile], schema: pa.Schema, alive: LiveRows) -> pa.Table:
     """Of the rows of some files those that are meant; other parts of the files are not read."""
     found = [schema.empty_table()]
     for file in files:
@@ -93,8 +93,8 @@ def take_out(table: StoredTable, tick: int, end: datetime | None) -> None:
     bound = table.spec.bound
     if bound is None or end is None or tick < 0:
         return
-    alive = Alive(bound, bound.since(end))
-    files = [f for f in table.files() if isinstance(f.path, Remote) or f.path.exists()]
+    alive = LiveRows(bound, bound.since(end))
+    files = [f for f in table.files() if isinstance(f.path, RemotePath) or f.path.exists()]
     # What is being written stays until it is committed: it is compared with what was to be written.
     old = [file for file in files if file.last is not None and file.last <= tick]
     gone = {file for file in old if not alive.places(file)}

@@ -17,7 +17,7 @@ import pyarrow.dataset as ds
 
 from hydro_core.files.parquet import opened_parquet
 from hydro_core.settings import MEBIBYTE
-from hydro_core.storage.arrow import Held
+from hydro_core.storage.arrow import ByteCache
 from hydro_core.storage.remote import DataPlace
 
 
@@ -25,7 +25,7 @@ class RowCache:
     """Rows of files, up to so many bytes; those that were not asked for the longest go first."""
 
     def __init__(self, most: int) -> None:
-        self._held: Held[pa.Table] = Held(most, lambda rows: rows.nbytes)
+        self._held: ByteCache[pa.Table] = ByteCache(most, lambda rows: rows.nbytes)
 
     def rows(
         self,

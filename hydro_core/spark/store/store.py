@@ -31,14 +31,14 @@ from hydro_core.spark.store.delta.table_rows import existing_files, pieces_of, r
 from hydro_core.spark.store.delta.write import WrittenRows
 from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.ledger import RESTORE, overtaken, state_error
-from hydro_core.spark.store.lookups.agreeing import Met
+from hydro_core.spark.store.lookups.agreeing import MatchedRows
 from hydro_core.spark.store.lookups.large_files import met_in
 from hydro_core.spark.store.lookups.lookup_files import LookupFiles
-from hydro_core.spark.store.recent_rows import Alive, read_alive, take_out
+from hydro_core.spark.store.recent_rows import LiveRows, read_alive, take_out
 from hydro_core.spark.store.row_cache import ROW_CACHE
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.snapshots import snapshots, summed
-from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.storage.remote import DataPlace, RemotePath
 
 _WRITERS = 4
 
@@ -96,7 +96,7 @@ class Store:
             if version is None:
                 if table.exists:
                     # In a store another may use it by now: its rows go alone.
-                    table.hold(()) if isinstance(self.directory, Remote) else table.drop()
+                    table.hold(()) if isinstance(self.directory, RemotePath) else table.drop()
                     done.append(f"removed {name}: no commit names it")
                 if not table.exists:
                     table.create()
@@ -243,7 +243,7 @@ class Store:
             frame = frame.where(tick >= F.lit(first))
         return frame
 
-    def few_alive(self, name: str, last: int, alive: Alive, most: int) -> pa.Table | None:
+    def few_alive(self, name: str, last: int, alive: LiveRows, most: int) -> pa.Table | None:
         """The stored rows of the ticks up to `last` that their time lets matter.
 
         None where more than `most` rows would be looked at.
@@ -269,7 +269,7 @@ class Store:
         files = existing_files(table, first, last)
         return pieces_of(table, files, (tick >= first) & (tick <= last))
 
-    def met(self, name: str, met: Met) -> pa.Table:
+    def met(self, name: str, met: MatchedRows) -> pa.Table:
         """The rows of a table of state that a range can meet.
 
         What has been read of its files stays in memory, so the next tick reads what is new; of
@@ -324,7 +324,7 @@ class Store:
             try:
                 table.append_files(written.files, *ticks)
             except FileNotFoundError as error:
-                if not isinstance(self.directory, Remote):
+                if not isinstance(self.directory, RemotePath):
                     raise
                 # No table names them yet, so who has taken over may have removed them.
                 raise overtaken(self.directory) from error

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hydro_core.compile import Compiled, best_plan, planned
+from hydro_core.compile import CompiledProgram, best_plan, planned
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
 from hydro_core.spark.frames.relation import ITEM, TICK
@@ -29,7 +29,7 @@ class _CrashError(BaseException):
 
 
 def on_pipelines(
-    program: Compiled, windows: Windows, settings: Settings
+    program: CompiledProgram, windows: Windows, settings: Settings
 ) -> Callable[[Case], Sequence[Outputs]]:
     """Runs cases of a program by its optimized plan, each as a pipeline of its own."""
     made = planned(program, best_plan(program))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from hydro_core.compile import Compiled, compile_graph
+from hydro_core.compile import CompiledProgram, compile_graph
 from hydro_core.delivery import open_graph
 from hydro_core.lang.rules.predicates import Predicate
 from hydro_core.lang.rules.syntax import RuleProgram
@@ -63,7 +63,7 @@ class ScheduledRules:
         self.numbers = {p.name: i for i, p in enumerate(self.predicates)}
         observed, self._never = with_invariants(rules, shown=shown)
         graph = open_graph(observed, schemas, name)
-        self.program: Compiled = compile_graph(graph, schemas or {})
+        self.program: CompiledProgram = compile_graph(graph, schemas or {})
         self.reference = reference_program(self.program.typed, self.program.strata)
         self.reads_clock = any(p.form == "clock" for p in self.predicates)
         self.last_special_tick = max(
@@ -152,14 +152,16 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class PlayedSchedule:
     """A schedule: what arrived in each tick, and what it led to."""
 
     arrived: tuple[frozenset[GroundFact], ...]
     violation: Violation | None
 
 
-def play(rules: ScheduledRules, given: ComingIn, choose: ChooseArriving, limits: Limits) -> Played:
+def play(
+    rules: ScheduledRules, given: ComingIn, choose: ChooseArriving, limits: Limits
+) -> PlayedSchedule:
     """Runs one schedule until what must not hold does, until nothing moves, or to its limit."""
     run, under_way = rules.run(), dict[GroundFact, None]()
     last_sent: frozenset[GroundFact] = frozenset()
@@ -176,14 +178,14 @@ def play(rules: ScheduledRules, given: ComingIn, choose: ChooseArriving, limits:
         outcome = run.tick(chosen | now)
         arrived.append(chosen)
         if outcome.violation is not None:
-            return Played(tuple(arrived), outcome.violation)
+            return PlayedSchedule(tuple(arrived), outcome.violation)
         # In the same order in every process: a set's own order differs.
         sent = sorted(outcome.sent, key=repr)
         under_way.update((fact, None) for fact in sent if fact not in last_sent)
         last_sent = outcome.sent
         if is_quiet and not under_way and run.state() == before:
             break
-    return Played(tuple(arrived), None)
+    return PlayedSchedule(tuple(arrived), None)
 
 
 # Manners of delivering
@@ -245,10 +247,10 @@ def _last_first(random: Random) -> ChooseArriving:
 
 
 @dataclass(frozen=True, slots=True)
-class Explored:
+class SearchProgress:
     schedules: int
     ticks: int
-    found: Played | None = None
+    found: PlayedSchedule | None = None
     number: int = 0
     """Number of the schedule that violates an invariant."""
 
@@ -260,9 +262,9 @@ class ScheduleSearch:
     rules: ScheduledRules
     given: ComingIn
     limits: Limits
-    progress: Callable[[Explored], None] = lambda _: None
+    progress: Callable[[SearchProgress], None] = lambda _: None
 
-    def run(self, schedules: int, seed: int) -> Explored:
+    def run(self, schedules: int, seed: int) -> SearchProgress:
         tried, ticks = set[int](), 0
         for number in range(schedules):
             random = Random(f"{seed}/{number}")  # noqa: S311 - schedules, no secrets
@@ -270,10 +272,10 @@ class ScheduleSearch:
             played = play(self.rules, self.given, choose, self.limits)
             ticks += len(played.arrived)
             if played.violation is not None:
-                return Explored(number + 1, ticks, played, number)
+                return SearchProgress(number + 1, ticks, played, number)
             if number % 100 == 99:
-                self.progress(Explored(number + 1, ticks))
-        return Explored(schedules, ticks)
+                self.progress(SearchProgress(number + 1, ticks))
+        return SearchProgress(schedules, ticks)
 
 
 def _fresh(choose: ChooseArriving, tried: set[int]) -> ChooseArriving:
@@ -297,7 +299,7 @@ def replay(
     given: ComingIn,
     arriving: Sequence[frozenset[GroundFact]],
     limits: Limits,
-) -> Played:
+) -> PlayedSchedule:
     """A schedule that is given; what is not under way when it should arrive does not arrive."""
 
     def choose(tick: int, under_way: Sequence[GroundFact]) -> list[GroundFact]:
@@ -328,7 +330,9 @@ class Story:
         return facts, len(self.arrived)
 
 
-def smallest(rules: ScheduledRules, given: ComingIn, played: Played, limits: Limits) -> Story:
+def smallest(
+    rules: ScheduledRules, given: ComingIn, played: PlayedSchedule, limits: Limits
+) -> Story:
     """The least schedule, as far as leaving out one thing after another leads, that breaks the
     same invariant.
     """

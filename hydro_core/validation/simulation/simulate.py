@@ -15,7 +15,7 @@ from functools import cached_property
 from random import Random
 from typing import Any, Literal, NamedTuple
 
-from hydro_core.compile import Compiled, optimized
+from hydro_core.compile import CompiledProgram, optimized
 from hydro_core.errors import DataError, HydroError
 from hydro_core.settings import Settings
 from hydro_core.ticks.calendar import TickWindow
@@ -33,7 +33,7 @@ LATEST_STEP = 12
 """A crash comes at most so many steps after a commit begins; where there are fewer, after it."""
 
 
-class Ranked(NamedTuple):
+class RankedItem(NamedTuple):
     """An item of a batch, and where it comes when the batch arrives in another order."""
 
     rank: float
@@ -47,7 +47,7 @@ class Crash(NamedTuple):
     step: int
 
 
-RankedBatch = tuple[Ranked, ...]
+RankedBatch = tuple[RankedItem, ...]
 Windows = Callable[[int], TickWindow]
 
 
@@ -108,7 +108,10 @@ def random_case(inputs: Mapping[str, ItemType], constants: Sequence[Any], rng: R
     """
     nulls = rng.choice((0.0, NULLS))
     ticks = tuple(
-        {name: tuple(Ranked(rng.random(), item) for item in items) for name, items in tick.items()}
+        {
+            name: tuple(RankedItem(rng.random(), item) for item in items)
+            for name, items in tick.items()
+        }
         for tick in random_batches(inputs, rng, constants, nulls)
     )
     ranges: list[int] = []
@@ -150,7 +153,7 @@ OnSpark = Callable[[Case], Sequence[Outputs]]
 class Subject:
     """Program that is simulated, and the windows of its ticks."""
 
-    program: Compiled
+    program: CompiledProgram
     windows: Windows
     settings: Settings = field(default_factory=Settings)
 
@@ -170,7 +173,7 @@ class Divergence:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class FailedSimulation:
     """A run that gives something else: as small as it was found to be."""
 
     run: int
@@ -186,7 +189,7 @@ class Failed:
 
 
 @dataclass(slots=True)
-class Simulated:
+class SimulationResult:
     """Counts of runs, and the first that differs."""
 
     runs: int = 0
@@ -197,7 +200,7 @@ class Simulated:
     """Runs that ended at an error of the program itself, up to which they were compared."""
     refusal: DataError | None = None
     """The first of these errors."""
-    failed: Failed | None = None
+    failed: FailedSimulation | None = None
 
 
 class Simulation:
@@ -213,8 +216,8 @@ class Simulation:
         self._refusal: DataError | None = None
 
     def run(
-        self, runs: int, seed: int, seconds: float, progress: Callable[[Simulated], None]
-    ) -> Simulated:
+        self, runs: int, seed: int, seconds: float, progress: Callable[[SimulationResult], None]
+    ) -> SimulationResult:
         """Makes random runs until one differs.
 
         Args:
@@ -226,7 +229,7 @@ class Simulation:
         program = self._subject.program
         items = {name: stream.item for name, stream in program.typed.inputs.items()}
         constants = constants_of(program)
-        done = Simulated()
+        done = SimulationResult()
         for number in range(runs):
             rng = Random(f"{seed}/{number}")  # noqa: S311 - nothing is secret
             case = random_case(items, constants, rng)
@@ -243,7 +246,7 @@ class Simulation:
             progress(done)
         return done
 
-    def check(self, case: Case, seconds: float, run: int = 0) -> Failed | None:
+    def check(self, case: Case, seconds: float, run: int = 0) -> FailedSimulation | None:
         """Runs a case in all ways, and makes it smaller if one of them differs.
 
         Args:
@@ -256,20 +259,20 @@ class Simulation:
             return None
         return self._least(run, case, found, time.monotonic() + seconds)
 
-    def _least(self, run: int, case: Case, found: Divergence, deadline: float) -> Failed:
+    def _least(self, run: int, case: Case, found: Divergence, deadline: float) -> FailedSimulation:
         whole, tries = case, 0
         case = case.until(found.tick + 1)
         while True:
             for candidate in smaller(case):
                 if time.monotonic() > deadline:
-                    return Failed(run, case, found, whole, tries, is_least=False)
+                    return FailedSimulation(run, case, found, whole, tries, is_least=False)
                 tries += 1
                 difference = self._difference(candidate, (found.way,))
                 if difference is not None:
                     case, found = candidate.until(difference.tick + 1), difference
                     break
             else:
-                return Failed(run, case, found, whole, tries, is_least=True)
+                return FailedSimulation(run, case, found, whole, tries, is_least=True)
 
     def _difference(
         self, case: Case, ways: Sequence[Way] = ("plan", "order", "pipeline")
@@ -294,7 +297,7 @@ class Simulation:
         return None
 
     @cached_property
-    def _plan(self) -> Compiled:
+    def _plan(self) -> CompiledProgram:
         return optimized(self._subject.program)
 
     def _on_pipeline(self, case: Case, wanted: Sequence[Outputs]) -> Divergence | None:

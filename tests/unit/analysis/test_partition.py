@@ -10,7 +10,7 @@ from hydro_core import Flow
 from hydro_core.analysis.partition.locations import locate
 from hydro_core.analysis.partition.partitioning import Partitioning, judge, partition
 from hydro_core.analysis.partition.steps import steps_of
-from hydro_core.analysis.partition.terms import At
+from hydro_core.analysis.partition.terms import FieldAt
 from hydro_core.catalog.internal import INTERNAL
 from hydro_core.catalog.registry import CATALOG
 from hydro_core.catalog.spec import OnAnyField, OnKey
@@ -94,9 +94,9 @@ def test_parts_that_have_nothing_in_common_are_cut_as_they_like() -> None:
 def test_literals_are_cut_where_they_meet_an_input() -> None:
     text = f'a = source("(long, long)"); z = source_iter([(1, 2)]); z -> union(a) -> {SUM} -> out'
     steps = steps_of(compile_text(text).typed)
-    found = locate(steps, {"a": At(("0",))})
+    found = locate(steps, {"a": FieldAt(("0",))})
     assert not found.failed
-    assert list(found.splits.values()) == [At(("0",))]
+    assert list(found.splits.values()) == [FieldAt(("0",))]
 
 
 def test_one_term_is_taken_where_a_literal_is_cut() -> None:
@@ -201,7 +201,7 @@ def test_the_judge_sees_what_is_wrong(vector: dict[str, Any]) -> None:
     steps = steps_of(program.typed)
     for wrong in (w for w in vector["wrong"] if w["keys"]):
         ticks = list(read_ticks(program.typed, wrong.get("ticks", [])))
-        choice = {name: At(tuple(path)) for name, path in wrong["keys"].items()}
+        choice = {name: FieldAt(tuple(path)) for name, path in wrong["keys"].items()}
         if not ticks or any(
             source.item != parse_ddl("(long, long)") for source in steps.sources.values()
         ):

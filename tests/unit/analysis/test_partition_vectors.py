@@ -12,9 +12,9 @@ import pytest
 from hydro_core.analysis.partition.locations import locate
 from hydro_core.analysis.partition.partitioning import partition
 from hydro_core.analysis.partition.steps import steps_of
-from hydro_core.analysis.partition.terms import At, KeyTerm, of_tree, rewritten, whole
+from hydro_core.analysis.partition.terms import FieldAt, KeyTerm, of_tree, rewritten, whole
 from hydro_core.catalog.spec import functions_of
-from hydro_core.compile import Compiled, compile_text
+from hydro_core.compile import CompiledProgram, compile_text
 from hydro_core.functions.lineage import field_map
 from hydro_core.functions.tree import children, with_children
 from hydro_core.types.ddl import parse_ddl
@@ -59,7 +59,7 @@ def test_what_is_wrong_is_refused(vector: Vector, tmp_path: Path) -> None:
         assert locate(steps, choice).failed
 
 
-def _compiled(vector: Vector, bound: Mapping[str, Any]) -> Compiled:
+def _compiled(vector: Vector, bound: Mapping[str, Any]) -> CompiledProgram:
     schemas = {name: parse_ddl(ddl) for name, ddl in vector["schemas"].items()}
     return compile_text(vector["program"], schemas, bindings=bound)
 
@@ -77,7 +77,9 @@ def _bound(vector: Vector, folder: Path) -> dict[str, Any]:
     return {name: getattr(module, name) for name in functions}
 
 
-def _terms(choice: Vector, program: Compiled, bound: Mapping[str, Any]) -> dict[str, KeyTerm]:
+def _terms(
+    choice: Vector, program: CompiledProgram, bound: Mapping[str, Any]
+) -> dict[str, KeyTerm]:
     types = {name: stream.item for name, stream in program.typed.inputs.items()}
     return {name: _term(path, types[name], bound) for name, path in choice.items()}
 
@@ -96,20 +98,20 @@ def _term(path: list[str], item: ItemType, bound: Mapping[str, Any]) -> KeyTerm:
 
 
 def _below(term: KeyTerm, around: tuple[str, ...]) -> KeyTerm:
-    if isinstance(term, At):
-        return At((*around, *term.path))
+    if isinstance(term, FieldAt):
+        return FieldAt((*around, *term.path))
     return with_children(term, (_below(part, around) for part in children(term)))
 
 
 def _expanded(
-    keys: list[Vector], program: Compiled, bound: Mapping[str, Any]
+    keys: list[Vector], program: CompiledProgram, bound: Mapping[str, Any]
 ) -> set[frozenset[tuple[str, KeyTerm]]]:
     """Choices by leaves: one of a tuple or row stands for one of each of its leaves."""
     found = set()
     for choice in keys:
         terms = _terms(choice, program, bound)
         first = next(iter(terms.values()))
-        if isinstance(first, At) or choice[next(iter(choice))][-1].startswith("="):
+        if isinstance(first, FieldAt) or choice[next(iter(choice))][-1].startswith("="):
             found.add(frozenset(terms.items()))
             continue
         parts = {name: _leaves(term) for name, term in terms.items()}
@@ -119,12 +121,12 @@ def _expanded(
 
 
 def _leaves(term: KeyTerm) -> list[KeyTerm]:
-    if isinstance(term, At):
+    if isinstance(term, FieldAt):
         return [term]
     return [leaf for part in children(term) for leaf in _leaves(part)]
 
 
-def _partial(answer: Vector, program: Compiled, bound: Mapping[str, Any]) -> set[Any]:
+def _partial(answer: Vector, program: CompiledProgram, bound: Mapping[str, Any]) -> set[Any]:
     return {
         (
             frozenset(partial["replicate"]),
@@ -143,4 +145,4 @@ def test_the_comparison_tells_functions_apart(tmp_path: Path) -> None:
     assert _term(["0", "=f(_)"], item, bound) == _term(["0", "=_ % 2"], item, bound)
     assert _term(["=f(_[0])"], item, bound) == _term(["0", "=_ % 2"], item, bound)
     assert _term(["0", "=_ % 3"], item, bound) != _term(["0", "=_ % 2"], item, bound)
-    assert rewritten(_term(["0", "=_ % 2"], item, bound), {At(("0",)): (At(("1",)),)})
+    assert rewritten(_term(["0", "=_ % 2"], item, bound), {FieldAt(("0",)): (FieldAt(("1",)),)})

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from hydro_core.compile import Compiled, compile_text
+from hydro_core.compile import CompiledProgram, compile_text
 from hydro_core.errors import ProgramError
 from hydro_core.types.ddl import parse_ddl
 
 
-def compiled(text: str, **schemas: str) -> Compiled:
+def compiled(text: str, **schemas: str) -> CompiledProgram:
     return compile_text(text, {name: parse_ddl(ddl) for name, ddl in schemas.items()})
 
 

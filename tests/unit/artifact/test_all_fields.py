@@ -19,7 +19,7 @@ from hydro_core import Flow
 from hydro_core.artifact.deployment import (
     Deployment,
     Sharding,
-    Validated,
+    Validation,
     program_meaning,
     read_deployment,
     write_deployment,
@@ -27,7 +27,7 @@ from hydro_core.artifact.deployment import (
 from hydro_core.artifact.functions import stored_call
 from hydro_core.artifact.make import DeploymentMetadata, deployment_of
 from hydro_core.catalog.registry import CATALOG
-from hydro_core.compile import Compiled, compile_graph, compile_text
+from hydro_core.compile import CompiledProgram, compile_graph, compile_text
 from hydro_core.functions.tree import Expr, Fn
 from hydro_core.optimize.cost import Statistics
 from hydro_core.optimize.optimizer import optimize
@@ -51,14 +51,14 @@ def clock(r: Any) -> bool:
     return bool(r["k"] > random.random())
 
 
-def _changing() -> Compiled:
+def _changing() -> CompiledProgram:
     """A function that does not give the same each time, and what is warned of it."""
     flow = Flow()
     flow.source("a", "k long").filter(clock).sink("out")
     return compile_graph(flow.graph())
 
 
-def _programs() -> Iterator[tuple[str, Callable[[], Compiled]]]:
+def _programs() -> Iterator[tuple[str, Callable[[], CompiledProgram]]]:
     for op in CATALOG.values():
         schemas = {name: parse_ddl(text) for name, text in op.example.schemas.items()}
         text = op.example.program
@@ -67,16 +67,16 @@ def _programs() -> Iterator[tuple[str, Callable[[], Compiled]]]:
     yield "changing", _changing
 
 
-def _deployment(program: Compiled) -> Deployment:
+def _deployment(program: CompiledProgram) -> Deployment:
     sharding = Sharding(2, {"a": ("k",)}, ("b",), says="a by k")
     params = {"threshold": "2"}
-    given = DeploymentMetadata({"t.hydro": "…"}, Validated(20, 7), sharding, params=params)
+    given = DeploymentMetadata({"t.hydro": "…"}, Validation(20, 7), sharding, params=params)
     plan = optimize(program.typed, Statistics(ticks=5), explain=True)
     return deployment_of("flow", program.typed, plan, given)
 
 
 @dataclass
-class _Walk:
+class _LoopWalk:
     """Goes through two values side by side."""
 
     differ: list[str] = field(default_factory=list)
@@ -129,17 +129,17 @@ def _default(each: DataField[Any]) -> Any:
 
 @pytest.mark.parametrize("program", [pytest.param(made, id=name) for name, made in _programs()])
 def test_every_field_is_read_as_it_was_written(
-    program: Callable[[], Compiled], tmp_path: Path
+    program: Callable[[], CompiledProgram], tmp_path: Path
 ) -> None:
     made = _deployment(program())
-    walk = _Walk()
+    walk = _LoopWalk()
     walk.compare(made, read_deployment(tmp_path, write_deployment(tmp_path, made)), "deployment")
     assert walk.differ == []
 
 
 def test_the_programs_use_every_field_that_equality_leaves_out() -> None:
     """So no field is kept by nobody having set it."""
-    walk = _Walk()
+    walk = _LoopWalk()
     for _, program in _programs():
         made = _deployment(program())
         walk.compare(made, made, "deployment")

@@ -17,8 +17,8 @@ import pytest
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.strata import Strata
-from hydro_core.artifact.codecs import PLAN, Read, Written
-from hydro_core.artifact.deployment import Costs, Sharding, Table, Validated
+from hydro_core.artifact.codecs import PLAN, DecodedTables, EncodedTables
+from hydro_core.artifact.deployment import Costs, Sharding, Table, Validation
 from hydro_core.catalog.forms import Form
 from hydro_core.catalog.registry import CATALOG
 from hydro_core.catalog.spec import Aggregate, Args, OpSpec, OverFunction
@@ -44,7 +44,7 @@ from hydro_core.types.records import hints_of
 
 CLASSES = (
     *(TickPlan, StateSlot, Component, TimeBound, Typed, Graph, Node, Endpoint, StreamType, Strata),
-    *(Fn, Algebra, Diagnostic, Span, Table, Costs, Validated, Sharding),
+    *(Fn, Algebra, Diagnostic, Span, Table, Costs, Validation, Sharding),
 )
 NODES = (*get_args(Expr), Spread)
 ITEM = Row((Field("k", Scalar("long"), False), Field("v", Array(UNKNOWN))))
@@ -108,10 +108,10 @@ def _with_all_fields(kind: Any, within: tuple[Any, ...] = ()) -> Any:
 
 
 def _again(kind: Any, value: Any) -> Any:
-    written = Written()
+    written = EncodedTables()
     record = PLAN.of(kind).write(written, value)
     tables, record = json.loads(json.dumps([written.tables(), record]))
-    return PLAN.of(kind).read(Read(tables), record)
+    return PLAN.of(kind).read(DecodedTables(tables), record)
 
 
 def _parts(value: Any) -> Any:
@@ -168,18 +168,18 @@ def _named(kind: Any) -> set[Any]:
 
 
 def test_what_was_written_before_a_field_was_there_is_read_with_its_default() -> None:
-    written = Written()
+    written = EncodedTables()
     slot = _with_all_fields(StateSlot)
     record = PLAN.of(StateSlot).write(written, slot)
     del record["keep"], record["bound"]
-    found = PLAN.of(StateSlot).read(Read(written.tables()), record)
+    found = PLAN.of(StateSlot).read(DecodedTables(written.tables()), record)
     assert found == replace(slot, keep=None, bound=None)
 
 
 def test_what_no_field_is_for_is_refused() -> None:
-    written = Written()
+    written = EncodedTables()
     record = PLAN.of(Endpoint).write(written, Endpoint("n", "0"))
     assert record == ["n", "0"]
     record = {**PLAN.of(StateSlot).write(written, _with_all_fields(StateSlot)), "other": 1}
     with pytest.raises(TypeError, match="StateSlot has no 'other'"):
-        PLAN.of(StateSlot).read(Read(written.tables()), record)
+        PLAN.of(StateSlot).read(DecodedTables(written.tables()), record)

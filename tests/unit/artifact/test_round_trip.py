@@ -20,7 +20,7 @@ from hydro_core.analysis.identity import functions_in
 from hydro_core.artifact.codecs import read_value, write_value
 from hydro_core.artifact.deployment import (
     Deployment,
-    Validated,
+    Validation,
     deployment_name,
     deployment_numbers,
     name_at,
@@ -30,7 +30,7 @@ from hydro_core.artifact.deployment import (
 from hydro_core.artifact.functions import ReferenceCall
 from hydro_core.artifact.make import DeploymentMetadata, deployment_of
 from hydro_core.catalog.registry import CATALOG
-from hydro_core.compile import Compiled, compile_text, stratified
+from hydro_core.compile import CompiledProgram, compile_text, stratified
 from hydro_core.errors import DataError, ProgramError
 from hydro_core.optimize.cost import InputStatistics, Statistics
 from hydro_core.optimize.optimizer import optimize
@@ -73,7 +73,7 @@ def _programs() -> list[Shown]:
     return [*found, Shown("joined", JOINED, {}), Shown("values", VALUES, {})]
 
 
-def _deployed(program: Compiled, directory: Path) -> tuple[Deployment, Deployment]:
+def _deployed(program: CompiledProgram, directory: Path) -> tuple[Deployment, Deployment]:
     plan = optimize(program.typed)
     made = deployment_of("flow", program.typed, plan)
     return made, read_deployment(directory, write_deployment(directory, made))
@@ -114,13 +114,13 @@ def test_all_that_is_said_is_kept(tmp_path: Path) -> None:
     program = compile_text(JOINED, file="joined.hydro")
     known = Statistics(inputs={"a": InputStatistics(rows=700, history=70_001)})
     plan = optimize(program.typed, known, explain=True)
-    given = DeploymentMetadata({"joined.hydro": JOINED}, Validated(20, 7))
+    given = DeploymentMetadata({"joined.hydro": JOINED}, Validation(20, 7))
     made = deployment_of("joined", program.typed, plan, given)
     found = read_deployment(tmp_path, write_deployment(tmp_path, made))
     assert found == made
     assert found.program.texts == {"joined.hydro": JOINED}
     assert "filter-join-right" in found.explanation["out"]
-    assert found.validated == Validated(20, 7)
+    assert found.validated == Validation(20, 7)
     assert found.costs.after < found.costs.before
     assert Statistics.of(found.costs.statistics) == known
     assert {"hydrotick", "pyspark", "delta-spark"} <= found.versions.keys()
@@ -219,7 +219,7 @@ def _python_flow(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Any:
     return __import__("scores")
 
 
-def _of_flow(function: Any) -> Compiled:
+def _of_flow(function: Any) -> CompiledProgram:
     from hydro_core.compile import compile_graph
 
     flow = Flow()

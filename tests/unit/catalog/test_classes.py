@@ -9,22 +9,22 @@ from typing import get_args
 import pytest
 
 from hydro_core.catalog.classes import (
-    Before,
     ByKey,
     Commands,
-    Distinct,
-    Given,
-    Growth,
+    DistinctItems,
+    ExternalItems,
     History,
-    Matching,
-    Meets,
+    KeyMatch,
     OpClass,
+    PairedItems,
     PerItem,
-    Positional,
+    PositionalOrder,
+    PreviousTick,
     Product,
     Projection,
-    Running,
+    RunningResult,
     Sum,
+    TickDifference,
     Window,
     passes_on,
 )
@@ -32,7 +32,15 @@ from hydro_core.catalog.combine import JOIN
 from hydro_core.catalog.internal import INTERNAL, running
 from hydro_core.catalog.ordered import OVER, TOP
 from hydro_core.catalog.registry import CATALOG
-from hydro_core.catalog.spec import Args, Barrier, Fails, OpSpec, OrderRule, State, functions_of
+from hydro_core.catalog.spec import (
+    Args,
+    Barrier,
+    FailureMode,
+    OpSpec,
+    OrderRule,
+    State,
+    functions_of,
+)
 from hydro_core.lang.resolve import parse
 from hydro_core.types.item import Order
 
@@ -75,27 +83,27 @@ def test_a_class_agrees_with_the_columns(op: OpSpec, args: Args) -> None:
         case Sum():
             assert all(linear)
             assert spec.state is State.NONE
-        case Product(meets=Meets.KEY | Meets.ALL, keeps=keeps):
+        case Product(meets=PairedItems.KEY | PairedItems.ALL, keeps=keeps):
             # an input is linear where the other one's items do not stay alone for want of it
             assert linear == tuple(not keeps - {side} for side in (0, 1))
             assert spec.monotone == (not keeps)
-        case Product(meets=Meets.SINGLE):
+        case Product(meets=PairedItems.SINGLE):
             assert linear == (True, False)
-        case Matching(wanted):
+        case KeyMatch(wanted):
             assert linear == (True, False)
             assert spec.monotone == wanted
-        case Distinct():
+        case DistinctItems():
             assert spec.idempotent
             assert not any(linear)
         case ByKey(keyed=keyed):
             assert not any(linear)
             assert not spec.monotone
             assert keyed or spec.single
-        case Positional():
+        case PositionalOrder():
             # it goes by the stream's order, or by that of the items, which the result then has not
             needs = all(port.needs is Order.TOTAL for port in spec.inputs)
             assert needs == (spec.order is not OrderRule.LOSES)
-        case Given():
+        case ExternalItems():
             assert not spec.inputs
 
 
@@ -104,24 +112,24 @@ def test_what_is_over_time_has_a_state(op: OpSpec) -> None:
     states = {
         History: {State.HISTORY},
         Window: {State.WINDOW},
-        Before: {State.LAST},
-        Growth: {State.LAST},
+        PreviousTick: {State.LAST},
+        TickDifference: {State.LAST},
         Commands: {State.RESULT},
-        Running: {State.RESULT},
+        RunningResult: {State.RESULT},
     }
     assert op.state in states.get(type(op.cls), {State.NONE})
 
 
 @pytest.mark.parametrize("op", OPERATORS, ids=lambda op: op.name)
 def test_what_reads_the_past_alone_waits_for_the_tick(op: OpSpec) -> None:
-    reads = isinstance(op.cls, Before) or op.cls == History(before=True)
+    reads = isinstance(op.cls, PreviousTick) or op.cls == History(before=True)
     assert reads == any(port.barrier is Barrier.TICK for port in op.inputs)
 
 
 def test_what_runs_is_an_operator_over_all_that_came() -> None:
-    over_all = [op for op in INTERNAL.values() if isinstance(op.cls, Running)]
+    over_all = [op for op in INTERNAL.values() if isinstance(op.cls, RunningResult)]
     for op in over_all:
-        assert isinstance(op.cls, Running)
+        assert isinstance(op.cls, RunningResult)
         assert CATALOG[op.stands_for].cls == op.cls.of
         assert len(op.inputs) == 1
         if not op.cls.changes:
@@ -135,13 +143,13 @@ def test_what_runs_is_an_operator_over_all_that_came() -> None:
 def test_a_join_is_a_product_or_a_selection(how: str) -> None:
     cls = JOIN.class_of(Args((("how", how), ("on", None), ("suffix", None), ("where", None))))
     if how in {"semi", "anti"}:
-        assert isinstance(cls, Matching)
+        assert isinstance(cls, KeyMatch)
         assert cls.wanted == (how == "semi")
     else:
-        assert cls == Product(Meets.KEY, frozenset(KEPT.get(how, ())))
+        assert cls == Product(PairedItems.KEY, frozenset(KEPT.get(how, ())))
 
 
 @pytest.mark.parametrize(("op", "args"), USED)
 def test_what_passes_its_input_on_never_fails_by_itself(op: OpSpec, args: Args) -> None:
     if passes_on(op.class_of(args)):
-        assert op.fails is Fails.NEVER or not list(functions_of(args))
+        assert op.fails is FailureMode.NEVER or not list(functions_of(args))

@@ -21,7 +21,7 @@ ROOT = Path(hydro_core.__file__).parent
 OF_GROUP = {
     group.__name__: {cls.__name__ for cls in get_args(classes.OpClass) if issubclass(cls, group)}
     for group in (
-        classes.Ends,
+        classes.StreamEnd,
         classes.Linear,
         classes.PerKey,
         classes.PerPosition,

@@ -19,7 +19,7 @@ from hydro_core.files.scan import scans_of
 from hydro_core.spark.inputs.looks import LandingTable
 from hydro_core.spark.inputs.reading import InputBatches
 from hydro_core.ticks.calendar import Calendar
-from hydro_core.ticks.every import Every
+from hydro_core.ticks.every import TickLength
 from hydro_core.types.ddl import parse_ddl
 from tests.support.refused import Refused
 from tests.support.wrong_files import CASES, INNER, delta, parquet
@@ -31,7 +31,7 @@ CALENDAR = Calendar(DAY)
 def by_run(path: Path, schema: str) -> list[list[Any]]:
     scan = scans_of([InputFile("x", str(path), "day")], {"x": parse_ddl(schema)})
     inputs = [read_all(one) for one in scan]
-    ticks = tick_inputs(inputs, cut(inputs, Every.parse("1d"), None))
+    ticks = tick_inputs(inputs, cut(inputs, TickLength.parse("1d"), None))
     return [list(tick.batches["x"]) for tick in ticks]
 
 

@@ -22,7 +22,7 @@ from hydro_core.files.reading import read_all, tick_inputs
 from hydro_core.files.scan import scans_of
 from hydro_core.spark.inputs.looks import LandingTable
 from hydro_core.spark.inputs.reading import InputBatches
-from hydro_core.ticks.every import Every
+from hydro_core.ticks.every import TickLength
 from hydro_core.types.ddl import parse_ddl
 from tests.support.refused import Refused
 
@@ -67,7 +67,7 @@ def by_run(path: Path, optional: frozenset[str], item: Any = ITEM) -> list[list[
     scan = scans_of([InputFile("x", str(path), "day", optional)], {"x": item})
     inputs = [read_all(one) for one in scan]
     found = [
-        tick.batches["x"] for tick in tick_inputs(inputs, cut(inputs, Every.parse("1d"), None))
+        tick.batches["x"] for tick in tick_inputs(inputs, cut(inputs, TickLength.parse("1d"), None))
     ]
     return [list(rows) for rows in found]
 

@@ -17,7 +17,7 @@ from hydro_core.files.cut import cut
 from hydro_core.files.inputs import InputFile
 from hydro_core.files.reading import read_all, tick_inputs
 from hydro_core.files.scan import Scan, scans_of
-from hydro_core.ticks.every import Every, parse_time
+from hydro_core.ticks.every import TickLength, parse_time
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.ddl import parse_ddl, to_ddl
 from hydro_core.types.item import ItemType
@@ -36,7 +36,7 @@ def ticks_of(
     declared = {name: parse_ddl(text) for name, text in (schemas or {}).items()}
     inputs = [read_all(scan) for scan in arrived_of(*files, declared=declared)]
     parsed = parse_time(start) if start else None
-    return list(tick_inputs(inputs, cut(inputs, Every.parse(every), parsed)))
+    return list(tick_inputs(inputs, cut(inputs, TickLength.parse(every), parsed)))
 
 
 def arrived_of(*files: str, declared: Mapping[str, ItemType] | None = None) -> list[Scan]:

@@ -26,7 +26,7 @@ from hydro_core.running import run_flow
 from hydro_core.spark.inputs.looks import LandingTable
 from hydro_core.spark.inputs.reading import InputBatches, SlicedBatches
 from hydro_core.ticks.calendar import Calendar
-from hydro_core.ticks.every import Every
+from hydro_core.ticks.every import TickLength
 from hydro_core.ticks.wanted import ReadLimits, WantedRows
 from hydro_core.types.arrow import from_arrow
 from hydro_core.types.ddl import parse_ddl
@@ -45,7 +45,7 @@ def no_spark() -> Any:
 def by_run(path: Path, item: ItemType, column: str | None) -> list[list[Any]]:
     (scan,) = scans_of([InputFile("x", str(path), column)], {"x": item})
     rows = [read_all(scan)]
-    ticks = tick_inputs(rows, cut(rows, Every.parse("1d"), None))
+    ticks = tick_inputs(rows, cut(rows, TickLength.parse("1d"), None))
     return [list(tick.batches["x"]) for tick in ticks]
 
 

@@ -18,7 +18,7 @@ from hydro_core.files.inputs import InputFile
 from hydro_core.files.places import find
 from hydro_core.files.reading import read_all, tick_inputs
 from hydro_core.files.scan import scans_of
-from hydro_core.ticks.every import Every
+from hydro_core.ticks.every import TickLength
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType
 from tests.support.refused import Refused
@@ -135,7 +135,7 @@ def _read(file: Path, item: ItemType | None = None) -> list[Any]:
     """The rows of a file, all of tick 0."""
     scan = scans_of([InputFile("rows", str(file))], {"rows": item} if item else {})
     inputs = [read_all(one) for one in scan]
-    (tick,) = tick_inputs(inputs, cut(inputs, Every.parse("1d"), None))
+    (tick,) = tick_inputs(inputs, cut(inputs, TickLength.parse("1d"), None))
     return list(tick.batches["rows"])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hydro_core.compile import compile_text
-from hydro_core.optimize.optimizer import Optimized, optimize
+from hydro_core.optimize.optimizer import OptimizedProgram, optimize
 from hydro_core.optimize.report import explanation, expressions
 from hydro_core.types.ddl import parse_ddl
 
@@ -14,7 +14,7 @@ MANY = 60
 """Nodes that a few operators may make; unguarded, they make millions."""
 
 
-def _optimized(text: str) -> Optimized:
+def _optimized(text: str) -> OptimizedProgram:
     compiled = compile_text(text, {"in0": parse_ddl("k string, v long")})
     return optimize(compiled.typed, explain=True)
 

@@ -11,7 +11,7 @@ from hydro_core.compile import compile_text
 from hydro_core.optimize.egraph import EGraph
 from hydro_core.optimize.extract import MAX_VISITS
 from hydro_core.optimize.load import load
-from hydro_core.optimize.optimizer import Optimized, optimize, prepare
+from hydro_core.optimize.optimizer import OptimizedProgram, optimize, prepare
 from hydro_core.optimize.report import as_text, explanation
 from tests.support.selection import mostly_slow
 
@@ -108,7 +108,7 @@ SHAPES: dict[str, Callable[[int], str]] = {
 QUICK = ("histories", "mapped and distinct", "joins", "diamonds", "left joins")
 
 
-def _check(found: Optimized) -> None:
+def _check(found: OptimizedProgram) -> None:
     assert found.cost_after <= found.cost_before * (1 + 1e-9)
     assert found.saturation.nodes <= 80_000
     assert len(as_text(found)) + len(explanation(found)) <= MAX_TEXT

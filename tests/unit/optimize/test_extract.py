@@ -8,7 +8,7 @@ import highspy
 import numpy as np
 import pytest
 
-from hydro_core.catalog.classes import Before, Given, Gives, PerItem, Sum
+from hydro_core.catalog.classes import ExternalItems, ItemEffect, PerItem, PreviousTick, Sum
 from hydro_core.ir.graph import reachable
 from hydro_core.optimize.cost import CostModel, Statistics
 from hydro_core.optimize.egraph import EGraph, ENode, Space
@@ -89,10 +89,10 @@ def test_the_search_finds_the_best_plan_or_nearly(seed: int) -> None:
     assert best * (1 - 1e-6) <= plan.cost <= best * 1.05 + 1e-6
 
 
-LEAF = Shape("leaf", (), Given())
-ONE = Shape("one", (Sort.BAG,), PerItem(Gives.ONE), strict=(False,))
+LEAF = Shape("leaf", (), ExternalItems())
+ONE = Shape("one", (Sort.BAG,), PerItem(ItemEffect.ONE), strict=(False,))
 TWO = Shape("two", (Sort.BAG, Sort.BAG), Sum(), strict=(False, False))
-LATER = Shape("later", (Sort.BAG,), Before(), strict=(True,))
+LATER = Shape("later", (Sort.BAG,), PreviousTick(), strict=(True,))
 
 
 def _space(*nodes: ENode) -> Space:

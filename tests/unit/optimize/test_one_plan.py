@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hydro_core import engines
-from hydro_core.compile import Compiled, best_plan, compile_text
+from hydro_core.compile import CompiledProgram, best_plan, compile_text
 from hydro_core.engines import Engine, Options
 from hydro_core.ir.graph import Graph
 from hydro_core.plan.tick_plan import TickPlan
@@ -30,13 +30,13 @@ def test_a_run_follows_the_plan_that_is_printed(
     program = compile_text(PAIRS)
     ran: list[Graph] = []
 
-    def note(plan: Compiled | TickPlan, *_: Any, **__: Any) -> Iterator[Any]:
+    def note(plan: CompiledProgram | TickPlan, *_: Any, **__: Any) -> Iterator[Any]:
         ran.append(plan.graph)
         return iter(())
 
     monkeypatch.setattr("hydro_core.spark.executor.memory.run_in_memory", note)
     monkeypatch.setattr(
-        engines, "run_ticks", lambda typed, strata, *_: note(Compiled(typed, strata))
+        engines, "run_ticks", lambda typed, strata, *_: note(CompiledProgram(typed, strata))
     )
     ticks = read_ticks(program.typed, [{"a": [[1, 2]]}])
     cut = None if shards is None else engines.ShardingOptions(shards)

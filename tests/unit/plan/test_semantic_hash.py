@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hydro_core.catalog.registry import CATALOG
-from hydro_core.compile import Compiled, best_plan, compile_text, planned
+from hydro_core.compile import CompiledProgram, best_plan, compile_text, planned
 from hydro_core.optimize.cost import InputStatistics, Statistics
 from hydro_core.plan.planner import plan
 from hydro_core.plan.semantic_hash import VERSION, program_hashes
@@ -99,7 +99,7 @@ KNOWN = ROWS + "a -> persist() -> unique() -> filter(lambda r: r.v == 1) -> out\
 JOINED = ROWS + 'x = a -> persist(); x -> join(right=b -> persist() -> unique(), on="k") -> out\n'
 
 
-def _state(program: Compiled, stats: Statistics | None = None) -> dict[str, str]:
+def _state(program: CompiledProgram, stats: Statistics | None = None) -> dict[str, str]:
     made = planned(program, best_plan(program, stats))
     return {slot.semantic_hash: slot.id for slot in made.slots}
 

@@ -10,10 +10,10 @@ import pytest
 from hydro_core.artifact.deployment import Deployment
 from hydro_core.artifact.make import deployment_of
 from hydro_core.compile import compile_text
-from hydro_core.optimize.optimizer import Optimized, optimize
+from hydro_core.optimize.optimizer import OptimizedProgram, optimize
 from hydro_core.program_change.difference import (
     Difference,
-    Disproved,
+    DisprovedOutput,
     difference,
     with_column_order,
 )
@@ -147,7 +147,7 @@ w -> more
 
 def as_written(text: str) -> Deployment:
     compiled = compile_text(SOURCES + text)
-    return deployment_of("shop", compiled.typed, Optimized(compiled.typed, 0.0, 0.0))
+    return deployment_of("shop", compiled.typed, OptimizedProgram(compiled.typed, 0.0, 0.0))
 
 
 def test_a_table_serves_one_state() -> None:
@@ -168,7 +168,7 @@ def test_a_table_serves_one_state() -> None:
 def test_what_a_test_has_disproved_is_changed_and_made_anew() -> None:
     found = changed(BEFORE, BEFORE)
     slot = next(iter(found.states))
-    wrong = replace(found, disproved=Disproved(frozenset({"totals"}), frozenset({slot})))
+    wrong = replace(found, disproved=DisprovedOutput(frozenset({"totals"}), frozenset({slot})))
     assert outputs(wrong) == {"german": "same", "totals": "changed", "firsts": "same"}
     assert wrong.states[slot].change != "kept"
     assert wrong.wanted.outputs == {"totals"}

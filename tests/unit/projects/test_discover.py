@@ -8,7 +8,7 @@ import pytest
 
 from hydro_core.cli.main import commands, main
 from hydro_core.errors import HydroError
-from hydro_core.project.discover import Broken, DiscoveredFlows, found_in, project_above
+from hydro_core.project.discover import BrokenFlow, DiscoveredFlows, found_in, project_above
 from hydrotick.deploy.deployments import plan_as_written
 from hydrotick.project import project
 from hydrotick.project.console import asked_flow
@@ -18,7 +18,7 @@ from tests.unit.projects.declared import declare_py, declare_yaml
 ROOT = Path(__file__).parents[3]
 
 
-def broken(found: DiscoveredFlows, name: str) -> Broken:
+def broken(found: DiscoveredFlows, name: str) -> BrokenFlow:
     (wrong,) = (flow for flow in found.broken if flow.name == name)
     return wrong
 

@@ -23,7 +23,7 @@ from hydro_core.project.flow_asset import FlowAsset, Landing, Ticks
 from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.ledger import Ledger
 from hydro_core.spark.store.ledger.lock import WriterLock
-from hydrotick.flows.readiness import Ready
+from hydrotick.flows.readiness import ReadyTicks
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.ranges import is_of_the_tick, overtaken
 from hydrotick.runner.runner import TickRunner
@@ -63,7 +63,7 @@ def test_a_commit_of_another_process_passes(tmp_path: Path, refused: Refused) ->
 def test_a_tick_that_is_not_due_yet_may_run_later(refused: Refused) -> None:
     calendar = Ticks(datetime(2026, 1, 1)).calendar
     with refused(HydroError, "state") as caught:
-        Ready(calendar, 3, "its window is open").refuse(calendar.window(3))
+        ReadyTicks(calendar, 3, "its window is open").refuse(calendar.window(3))
     assert not is_of_the_tick(caught.value)
 
 

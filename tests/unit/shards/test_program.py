@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from hydro_core.analysis.partition.terms import At
-from hydro_core.compile import Compiled, compile_text
+from hydro_core.analysis.partition.terms import FieldAt
+from hydro_core.compile import CompiledProgram, compile_text
 from hydro_core.engines import Options
 from hydro_core.errors import ProgramError
 from hydro_core.functions.tree import Const, Op
 from hydro_core.running import read_ticks, run_items
-from hydro_core.shards.program import Sharded, arguments, sharded
+from hydro_core.shards.program import ShardedProgram, arguments, sharded
 from hydro_core.shards.together import run_shards
 from hydro_core.types.ddl import parse_ddl
 from tests.support.refused import Refused
@@ -23,15 +23,15 @@ PER_USER = ORDERS + 'orders -> aggregate(by="user", n=count()) -> out'
 Ticks = Sequence[Mapping[str, list[Any]]]
 
 
-def outputs(program: Compiled | Sharded, ticks: Ticks, **options: Any) -> Any:
+def outputs(program: CompiledProgram | ShardedProgram, ticks: Ticks, **options: Any) -> Any:
     given = Options(**options)
-    if isinstance(program, Sharded):
+    if isinstance(program, ShardedProgram):
         typed = program.first.typed
         return list(run_shards(program, list(read_ticks(typed, ticks)), given))
     return list(run_items(program, list(read_ticks(program.typed, ticks)), given))
 
 
-def assert_same(text: str, ticks: Ticks, shards: int = 3, **cut: Any) -> Sharded:
+def assert_same(text: str, ticks: Ticks, shards: int = 3, **cut: Any) -> ShardedProgram:
     program = compile_text(text)
     found = sharded(program, shards, **cut)
     wanted = outputs(program, ticks, optimized=False)
@@ -179,9 +179,9 @@ def test_items_on_which_the_function_fails_go_to_one_shard() -> None:
 
 def test_a_function_that_is_known_by_name_only_is_no_way_to_route() -> None:
     pair = parse_ddl("(long, long)")
-    read = Op("%", (At(("0",)), Const(4)))
+    read = Op("%", (FieldAt(("0",)), Const(4)))
     assert arguments(read, pair, 2) is not None
-    assert arguments(Op("bucket", (At(("0",)),)), pair, 2) is None
+    assert arguments(Op("bucket", (FieldAt(("0",)),)), pair, 2) is None
 
 
 def test_numbers_of_shards(refused: Refused) -> None:

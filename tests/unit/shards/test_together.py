@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from hydro_core.compile import Compiled, compile_text
+from hydro_core.compile import CompiledProgram, compile_text
 from hydro_core.ir.graph import Endpoint
 from hydro_core.optimize.compare import ComparedStream, compare
-from hydro_core.optimize.optimizer import Optimized, optimize
+from hydro_core.optimize.optimizer import OptimizedProgram, optimize
 from hydro_core.plan.semantic_hash import program_hashes
 from hydro_core.shards.program import sharded
-from hydro_core.shards.together import Together, as_written, side_by_side
+from hydro_core.shards.together import ShardedPlan, as_written, side_by_side
 from tests.golden.test_shards import PROGRAMS, cut, whole
 
 
-def best(program: Compiled) -> Optimized:
+def best(program: CompiledProgram) -> OptimizedProgram:
     return optimize(program.typed)
 
 
@@ -35,7 +35,7 @@ def test_a_stream_means_the_same_however_a_shard_is_planned(name: str) -> None:
     if found is None:
         return
     own = program_hashes(whole(name)[0].typed)
-    one, other = (Together.of(found, how).hashes(own) for how in (as_written, best))
+    one, other = (ShardedPlan.of(found, how).hashes(own) for how in (as_written, best))
     both = one.keys() & other.keys()
     assert {n: one[n] for n in both} == {n: other[n] for n in both}
     shards = {n: m for n, m in one.items() if n.endswith(" of shard 1")}
@@ -54,7 +54,7 @@ def test_a_program_with_a_cycle_is_compared_with_its_shards() -> None:
         reach -> delta() -> out
         """
     )
-    together = Together.of(sharded(program, 2), best).compiled.typed
+    together = ShardedPlan.of(sharded(program, 2), best).compiled.typed
     assert {"edges of shard 0", "edges of shard 1"} <= {node.id for node in together.graph}
     found = compare([program.typed, together])
     assert found.same(ComparedStream(0, Endpoint("edges")), ComparedStream(0, Endpoint("edges")))

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hydro_core.plan.lookups import Lookup, Needed
-from hydro_core.spark.store.lookups.agreeing import Agreeing, Met
+from hydro_core.plan.lookups import Lookup, RowDemand
+from hydro_core.spark.store.lookups.agreeing import MatchedRows, MatchingItems
 from hydro_core.spark.store.values import leaf_of
 from hydro_core.types.arrow import to_arrow
 from hydro_core.types.ddl import parse_ddl
@@ -40,7 +40,7 @@ def found(
     fields: list[tuple[FieldPath, FieldPath]],
 ) -> list[int]:
     one, two = parse_ddl(item), parse_ddl(of_others)
-    agreeing = Agreeing(one, to_arrow(others, two), two, Lookup("others", tuple(fields)))
+    agreeing = MatchingItems(one, to_arrow(others, two), two, Lookup("others", tuple(fields)))
     stored = to_arrow(items, one)
     places = agreeing.places(lambda path: leaf_of(stored, one, path), len(items))
     return [int(place) for place in places]
@@ -96,7 +96,7 @@ def test_without_fields_all_is_found_where_anything_came() -> None:
 
     def met(arrived: list[int], last_tick: bool = False) -> tuple[list[int | None], object]:
         batches = {"a": (pa.array(arrived, pa.int64()), item), "not there": (pa.nulls(0), item)}
-        one = Met(Needed(everything, last_tick), item, batches, (1, 3))
+        one = MatchedRows(RowDemand(everything, last_tick), item, batches, (1, 3))
         return one.of(STORED)["item"].to_pylist(), one.ticks
 
     assert met([1]) == ([7, None, 8], (1, 3))
@@ -107,6 +107,6 @@ def test_without_fields_all_is_found_where_anything_came() -> None:
 def test_of_the_last_tick_all_is_found_if_it_is_needed() -> None:
     item = parse_ddl("long")
     batches = {"a": (pa.array([7]), item)}
-    needed = Needed(frozenset({Lookup("a", (((), ()),))}), last_tick=True)
-    found = Met(needed, item, batches, (0, 3)).of(STORED)
+    needed = RowDemand(frozenset({Lookup("a", (((), ()),))}), last_tick=True)
+    found = MatchedRows(needed, item, batches, (0, 3)).of(STORED)
     assert found.to_pydict() == {"item": [7, 7, 8], "t": [0, 1, 3]}

@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hydro_core.plan.lookups import Needed
+from hydro_core.plan.lookups import RowDemand
 from hydro_core.plan.stored_rows import Lookup
 from hydro_core.spark.store import cancelled
 from hydro_core.spark.store.cancelled import may_cancel, remaining_of_file, without_cancelled
 from hydro_core.spark.store.delta.actions import DataFile
 from hydro_core.spark.store.lookups import key_hashes, lookup_files
-from hydro_core.spark.store.lookups.agreeing import Met
+from hydro_core.spark.store.lookups.agreeing import MatchedRows
 from hydro_core.spark.store.lookups.large_files import met_in
 from hydro_core.spark.store.lookups.lookup_files import LookupFiles
 from hydro_core.spark.store.row_cache import RowCache
@@ -78,9 +78,11 @@ def summed(rows: pa.Table) -> Counter[Any]:
     return Counter({item: n for item, n in found.items() if n})
 
 
-def met(found: frozenset[Lookup], keys: list[int | None], *, last_tick: bool = False) -> Met:
+def met(
+    found: frozenset[Lookup], keys: list[int | None], *, last_tick: bool = False
+) -> MatchedRows:
     known: dict[Any, tuple[Any, ItemType]] = {"others": (to_arrow(keys, KEY), KEY)}
-    return Met(Needed(found, last_tick=last_tick), ROW, known, (0, 9))
+    return MatchedRows(RowDemand(found, last_tick=last_tick), ROW, known, (0, 9))
 
 
 @pytest.mark.parametrize("seed", range(8))

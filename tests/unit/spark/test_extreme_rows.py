@@ -17,14 +17,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from hydro_core.catalog.forms import Form
-from hydro_core.plan.lookups import Needed
+from hydro_core.plan.lookups import RowDemand
 from hydro_core.plan.stored_rows import ExtremeRows, Lookup
 from hydro_core.plan.tick_plan import Kind
 from hydro_core.spark.pipeline.stored_rows import leading_rows
 from hydro_core.spark.store.delta.table import StoredTable
 from hydro_core.spark.store.lookups import extremes, lookup_files
-from hydro_core.spark.store.lookups.agreeing import Met
-from hydro_core.spark.store.lookups.extremes import Leading, extreme_items
+from hydro_core.spark.store.lookups.agreeing import MatchedRows
+from hydro_core.spark.store.lookups.extremes import LeadingRows, extreme_items
 from hydro_core.spark.store.lookups.lookup_files import LOOKUPS, LookupFiles
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.types.arrow import from_arrow, to_arrow
@@ -121,18 +121,18 @@ class Logged:
         rows = ExtremeRows("x", ("v",), greatest, (("k",),), beside, many)
         of_batch = parse_ddl("k long")
         batch = to_arrow([{"k": key} for key in changing], of_batch)
-        met = Met(Needed(beside), self.item, {"batch": (batch, of_batch)}, (0, last))
+        met = MatchedRows(RowDemand(beside), self.item, {"batch": (batch, of_batch)}, (0, last))
         whole = pa.concat_tables([pq.read_table(f.path) for f in self.table.files()])
         whole = whole.cast(self.table.spec.arrow_schema)
 
-        def take(one: ExtremeRows, count: int) -> Leading | None:
+        def take(one: ExtremeRows, count: int) -> LeadingRows | None:
             return leading_rows(self.table, self.lookup_files, (one, self.item), count, last)
 
         items = extreme_items(
             rows,
             self.item,
             take,
-            lambda needed, known: Met(needed, self.item, known, (0, last)).of(whole),
+            lambda needed, known: MatchedRows(needed, self.item, known, (0, last)).of(whole),
             met,
         )
         return None if items is None else sorted(map(shown, from_arrow(items, self.item)))

@@ -18,7 +18,7 @@ from hydro_core.spark.functions.guards import (
     recall,
     runs_in_python,
 )
-from hydro_core.spark.functions.reruns import GuardedFunction, Rerun
+from hydro_core.spark.functions.reruns import GuardedFunction, RerunCount
 
 
 def _function(text: str, file: str) -> Fn:
@@ -57,9 +57,9 @@ def test_what_earlier_processes_have_counted_counts() -> None:
     fn = _function("lambda x: x + 47", "three.hydro")
     (function,) = exactly_run(lambda failed: _asked(fn, failed), Settings())
     assert (function.file, function.line) == ("three.hydro", 1)
-    recall([Rerun(function, 2, 5, 5, 5)], Settings())
+    recall([RerunCount(function, 2, 5, 5, 5)], Settings())
     assert not runs_in_python(fn)
-    recall([Rerun(function, 3, 6, 6, 6)], Settings())
+    recall([RerunCount(function, 3, 6, 6, 6)], Settings())
     assert runs_in_python(fn)
 
 

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from hydro_core.files.parquet import parquet_format
-from hydro_core.plan.lookups import Lookup, Needed
-from hydro_core.spark.store.lookups.agreeing import Met
+from hydro_core.plan.lookups import Lookup, RowDemand
+from hydro_core.spark.store.lookups.agreeing import MatchedRows
 from hydro_core.spark.store.lookups.large_files import met_in_files
 from hydro_core.spark.store.row_cache import RowCache
 from hydro_core.types.arrow import to_arrow
@@ -44,9 +44,9 @@ def dataset(place: Path, tables: list[pa.Table], group: int) -> ds.Dataset:
     return ds.dataset(paths, schema=tables[0].schema, format=parquet_format())
 
 
-def met(found: frozenset[Lookup], others: list[Any], *, last_tick: bool = False) -> Met:
+def met(found: frozenset[Lookup], others: list[Any], *, last_tick: bool = False) -> MatchedRows:
     known: dict[Any, tuple[Any, ItemType]] = {"others": (to_arrow(others, OTHERS), OTHERS)}
-    return Met(Needed(found, last_tick=last_tick), ROW, known, (2, 8))
+    return MatchedRows(RowDemand(found, last_tick=last_tick), ROW, known, (2, 8))
 
 
 def named(directory: Path) -> dict[str, Path]:

@@ -13,7 +13,7 @@ import pytest
 from deltalake import DeltaTable
 
 from hydro_core.errors import DataError, TransientError
-from hydro_core.spark.functions.reruns import GuardedFunction, Rerun, counted
+from hydro_core.spark.functions.reruns import GuardedFunction, RerunCount, counted
 from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.input_reads import InputRead
 from hydro_core.spark.store.ledger.ledger import LEDGER, Ledger
@@ -171,7 +171,7 @@ def test_reruns_are_counted_from_commit_to_commit(ledger: Ledger) -> None:
     third = replace(commit(2), reruns=counted(second.reruns, [], 2, range(4, 5)))
     ledger.append(third)
     assert Ledger(ledger.directory).commits() == (first, second, third)
-    assert third.reruns == (Rerun(ratio, 2, 1, 3, 3), Rerun(nameless, 1, 1, 3, 3))
+    assert third.reruns == (RerunCount(ratio, 2, 1, 3, 3), RerunCount(nameless, 1, 1, 3, 3))
     assert [len(c.ran_again) for c in (first, second, third)] == [1, 2, 0]
     assert str(third.reruns[0]) == "ratio (p.hydro, line 3), 2 times in all"
     assert str(third.reruns[1]) == "lambda r: r.v * r.v, 1 time in all"

@@ -20,12 +20,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from hydro_core.catalog.forms import Form
-from hydro_core.plan.lookups import Lookup, Needed
+from hydro_core.plan.lookups import Lookup, RowDemand
 from hydro_core.plan.tick_plan import Kind
 from hydro_core.spark.store.delta.actions import DataFile
 from hydro_core.spark.store.delta.table import StoredTable
 from hydro_core.spark.store.lookups import lookup_files
-from hydro_core.spark.store.lookups.agreeing import Met
+from hydro_core.spark.store.lookups.agreeing import MatchedRows
 from hydro_core.spark.store.lookups.checked_file import CheckedFile
 from hydro_core.spark.store.lookups.lookup_files import LOOKUPS, LookupFiles
 from hydro_core.spark.store.schema import TableSpec
@@ -81,17 +81,17 @@ def some(place: Path, rng: random.Random, rows: int) -> DataFile:
     return stored(place, [a_row(rng) for _ in range(rows)], ROW, ticks)
 
 
-def met(found: frozenset[Lookup], others: list[Any], *, last_tick: bool = False) -> Met:
+def met(found: frozenset[Lookup], others: list[Any], *, last_tick: bool = False) -> MatchedRows:
     known: dict[Any, tuple[Any, ItemType]] = {"others": (to_arrow(others, OTHERS), OTHERS)}
-    return Met(Needed(found, last_tick=last_tick), ROW, known, (2, 8))
+    return MatchedRows(RowDemand(found, last_tick=last_tick), ROW, known, (2, 8))
 
 
-def gone_through(files: list[DataFile], wanted: Met) -> list[str]:
+def gone_through(files: list[DataFile], wanted: MatchedRows) -> list[str]:
     tables = [wanted.of(pq.read_table(file.path)) for file in files]
     return sorted(repr(row) for table in tables for row in table.to_pylist())
 
 
-def looked_up(by: LookupFiles, files: list[DataFile], wanted: Met) -> tuple[list[str], int]:
+def looked_up(by: LookupFiles, files: list[DataFile], wanted: MatchedRows) -> tuple[list[str], int]:
     """The rows that are met, and how many files were gone through for them."""
     schema = pq.read_schema(files[0].path)
     found, rest = by.met(files, schema, wanted)
@@ -123,7 +123,7 @@ def test_equal_keys_of_all_types_are_found(of: str, tmp_path: Path) -> None:
     for value in values:
         known: dict[Any, tuple[Any, ItemType]] = {"others": (to_arrow([value], item), item)}
         found = frozenset([Lookup("others", (((), ()),))])
-        wanted = Met(Needed(found, last_tick=False), item, known, (0, 9))
+        wanted = MatchedRows(RowDemand(found, last_tick=False), item, known, (0, 9))
         rows, through = looked_up(by, [file], wanted)
         assert rows == gone_through([file], wanted)
         assert (len(rows) >= 40, through) == (True, 0)
@@ -283,7 +283,7 @@ def test_rows_with_arrays_are_gone_through(tmp_path: Path) -> None:
     item = parse_ddl("key long, names array<string>")
     file = stored(tmp_path, [{"key": n, "names": ["a"]} for n in range(50)], item, [3] * 50)
     known: dict[Any, tuple[Any, ItemType]] = {"others": (to_arrow([(4, 0)], OTHERS), OTHERS)}
-    wanted = Met(Needed(BY_KEY), item, known, (0, 9))
+    wanted = MatchedRows(RowDemand(BY_KEY), item, known, (0, 9))
     assert looked_up(LookupFiles(tmp_path, PLENTY), [file], wanted) == (
         gone_through([file], wanted),
         1,

@@ -7,9 +7,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hydro_core.plan.lookups import Needed
+from hydro_core.plan.lookups import RowDemand
 from hydro_core.plan.stored_rows import FIRST, LAST, FoundRows, Lookup, LookupBounds, RowsUpToNext
-from hydro_core.spark.store.lookups.agreeing import Met
+from hydro_core.spark.store.lookups.agreeing import MatchedRows
 from hydro_core.spark.store.lookups.derived import COMPARED, up_to_next
 from hydro_core.types.arrow import to_arrow
 from hydro_core.types.ddl import parse_ddl
@@ -41,7 +41,7 @@ def _found(forward: bool, new: Any, stored: Any) -> list[int]:
     one = Lookup(
         rows, ((("k",), ("row", "k")),), bounds=LookupBounds(((AT, (FIRST,)),), ((AT, (LAST,)),))
     )
-    met = Met(Needed(frozenset([one])), LEFT, known, (0, 9))
+    met = MatchedRows(RowDemand(frozenset([one])), LEFT, known, (0, 9))
     days: list[int | None] = [*range(-5, 10), None]
     items = [{"k": 1, "at": _day(at), "n": 0} for at in days]
     items += [{"k": None, "at": _day(at), "n": 0} for at in days]

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from hydro_core.plan.stored_rows import FoundRows, Lookup, LookupBounds, RowsBefore, RowsSinceLate
-from hydro_core.spark.store.lookups.agreeing import Agreeing
+from hydro_core.spark.store.lookups.agreeing import MatchingItems
 from hydro_core.spark.store.lookups.derived import late_items, rows_before
 from hydro_core.spark.store.values import leaf_of
 from hydro_core.types.arrow import from_arrow, to_arrow
@@ -62,7 +62,7 @@ def found(
     since = LookupBounds(tuple(((n,), (n,)) for n in names), descending=descending)
     lookup = Lookup("others", ((("k",), ("k",)),), since)
     stored = to_arrow(rows, item)
-    agreeing = Agreeing(item, to_arrow(others, item), item, lookup)
+    agreeing = MatchingItems(item, to_arrow(others, item), item, lookup)
     places = agreeing.places(lambda path: leaf_of(stored, item, path), len(rows))
     return [int(place) for place in places]
 

@@ -13,7 +13,7 @@ from hydro_core.catalog.forms import Form
 from hydro_core.plan.tick_plan import TimeBound
 from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.store.delta.table import StoredTable
-from hydro_core.spark.store.recent_rows import Alive, read_alive, take_out
+from hydro_core.spark.store.recent_rows import LiveRows, read_alive, take_out
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.values import since_epoch
@@ -50,9 +50,9 @@ def test_only_what_is_there_or_leaves_is_read(time: str, tmp_path: Path) -> None
     put(table, 5, None, None)
     since, until = (since_epoch(START + days * DAY) for days in (1, 2))
     for alive, wanted in (
-        (Alive(BOUND, since), [2, 3, 4]),
-        (Alive(BOUND, since, until), [2]),
-        (Alive(BOUND, until + 3 * 86_400_000_000), []),
+        (LiveRows(BOUND, since), [2, 3, 4]),
+        (LiveRows(BOUND, since, until), [2]),
+        (LiveRows(BOUND, until + 3 * 86_400_000_000), []),
     ):
         found = read_alive(table.files(), table.spec.arrow_schema, alive)
         assert sorted(found["t"].to_pylist()) == wanted

@@ -12,7 +12,7 @@ from hydro_core.cli.main import main
 from hydro_core.compile import compile_text
 from hydro_core.errors import DataError
 from hydro_core.optimize.cost import ROWS, TICKS, InputStatistics, Statistics
-from hydro_core.optimize.optimizer import Optimized, optimize
+from hydro_core.optimize.optimizer import OptimizedProgram, optimize
 from hydro_core.spark.pipeline.statistics import deployed_statistics, recorded_statistics
 from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.input_reads import InputRead
@@ -117,7 +117,7 @@ def test_the_plan_that_serves_stays_unless_another_one_is_notably_cheaper() -> N
     typed = compile_text(JOINS).typed
     guess = optimize(typed)
 
-    def planned(known: InputStatistics, of: str) -> tuple[Optimized, Optimized]:
+    def planned(known: InputStatistics, of: str) -> tuple[OptimizedProgram, OptimizedProgram]:
         given = Statistics(inputs={of: known})
         return optimize(typed, given), optimize(typed, given, served_by=Statistics())
 

@@ -31,7 +31,7 @@ from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.store import Store
 from hydro_core.storage.delta import entry_of
 from hydro_core.storage.lease import LeaseFile
-from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.storage.remote import DataPlace, RemotePath
 from hydro_core.types.ddl import parse_ddl
 from tests.support.refused import Refused
 from tests.support.store_server import SECRET, StoreServer
@@ -134,7 +134,7 @@ def expected(ticks: int) -> dict[str, list[tuple[int, str]]]:
     }
 
 
-def run_out(server: StoreServer, place: Remote) -> None:
+def run_out(server: StoreServer, place: RemotePath) -> None:
     """The lease runs out now, whoever has it."""
     file = LeaseFile(place.store, str(place.key) + f"/{LOCK_FILE}")
     note = file.look()
@@ -143,22 +143,22 @@ def run_out(server: StoreServer, place: Remote) -> None:
         file.store.write(file.name, content)
 
 
-Fault = Callable[[StoreServer, Remote, int], tuple[int, str] | tuple[int, str, bool] | None]
+Fault = Callable[[StoreServer, RemotePath, int], tuple[int, str] | tuple[int, str, bool] | None]
 
 
-def refuses(server: StoreServer, place: Remote, tick: int) -> tuple[int, str]:
+def refuses(server: StoreServer, place: RemotePath, tick: int) -> tuple[int, str]:
     return 403, "AccessDenied"
 
 
-def does_and_refuses(server: StoreServer, place: Remote, tick: int) -> tuple[int, str, bool]:
+def does_and_refuses(server: StoreServer, place: RemotePath, tick: int) -> tuple[int, str, bool]:
     return 403, "AccessDenied", True
 
 
-def does_it_twice(server: StoreServer, place: Remote, tick: int) -> tuple[int, str, bool]:
+def does_it_twice(server: StoreServer, place: RemotePath, tick: int) -> tuple[int, str, bool]:
     return 503, "SlowDown", True
 
 
-def another_takes_over(server: StoreServer, place: Remote, tick: int) -> None:
+def another_takes_over(server: StoreServer, place: RemotePath, tick: int) -> None:
     run_out(server, place)
     with suppress(TransientError):
         other = Small(place)
@@ -166,7 +166,7 @@ def another_takes_over(server: StoreServer, place: Remote, tick: int) -> None:
             other.tick(tick)
 
 
-def another_removes_what_is_old(server: StoreServer, place: Remote, tick: int) -> None:
+def another_removes_what_is_old(server: StoreServer, place: RemotePath, tick: int) -> None:
     """It takes over, commits, and what it knows nothing of goes."""
     another_takes_over(server, place, tick)
     with suppress(TransientError):
@@ -186,7 +186,7 @@ FAULTS: list[Fault] = [refuses, does_and_refuses, does_it_twice, another_takes_o
 
 
 def interrupted(
-    server: StoreServer, place: Remote, fault: Fault, at: int, *, large: bool = False
+    server: StoreServer, place: RemotePath, fault: Fault, at: int, *, large: bool = False
 ) -> bool:
     """Runs the next tick of which a request fails, and then again; gives whether it had so many."""
     small = Small(place, large)
@@ -320,7 +320,7 @@ def test_a_commit_that_was_not_answered_cannot_come_late(server: StoreServer) ->
     assert (note.owner, note.in_doubt) == ("", True)
     version = small.ledger.version
     late = entry_of(place / LEDGER, version + 1)
-    assert isinstance(late, Remote)
+    assert isinstance(late, RemotePath)
     again = Small(place)
     with again.lock:
         # Its place is taken.

@@ -26,7 +26,7 @@ from hydro_core.spark.store.delta.write import WrittenRows
 from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.lock import LOCK_FILE
 from hydro_core.storage.lease import LeaseFile
-from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.storage.remote import DataPlace, RemotePath
 from tests.support.store_server import StoreServer, refused_from
 
 PROGRAM = 'x = source("k string")\nx -> persist() -> all\nx -> delta() -> now\n'
@@ -113,7 +113,7 @@ def corrected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     return contents(place)
 
 
-def run_out(place: Remote) -> None:
+def run_out(place: RemotePath) -> None:
     """The process has ended, so whoever comes next need not wait."""
     file = LeaseFile(place.store, f"{place.key}/{LOCK_FILE}")
     note = file.look()
@@ -126,7 +126,7 @@ def test_ticks_are_computed_again(
     request: pytest.FixtureRequest, corrected: dict[str, list[str]], of: str
 ) -> None:
     place = served(request.getfixturevalue(of).at("pipelines/small"))
-    assert isinstance(place, Remote)
+    assert isinstance(place, RemotePath)
     assert contents(place) != corrected
     correct(opened(place), 2)
     assert contents(place) == corrected
@@ -142,7 +142,7 @@ def test_a_store_that_fails_leaves_what_was_or_all_of_it(
     server: StoreServer, corrected: dict[str, list[str]], at: int
 ) -> None:
     place = served(server.at("pipelines/small"))
-    assert isinstance(place, Remote)
+    assert isinstance(place, RemotePath)
     before = contents(place)
     for first_failing in range(1, 400, 3) if at == 0 else (at,):
         failing = server.failing(refused_from(first_failing))

@@ -11,7 +11,7 @@ import pytest
 
 from hydro_core.errors import InfrastructureError
 from hydro_core.storage.arrow import let_go_of, opened_in_store
-from hydro_core.storage.remote import Remote
+from hydro_core.storage.remote import RemotePath
 from hydro_core.storage.settings import StorageSettings
 from hydro_core.storage.store import FileStore, bucket_store
 from tests.support.refused import Refused
@@ -220,11 +220,11 @@ def test_what_is_not_there_is_not_there_though_the_first_question_is_refused(
             place.is_file()
 
 
-@pytest.mark.parametrize("read", [Remote.open, opened_in_store])
+@pytest.mark.parametrize("read", [RemotePath.open, opened_in_store])
 def test_an_answer_that_breaks_off_is_asked_for_again(
     server: StoreServer,
     monkeypatch: pytest.MonkeyPatch,
-    read: Callable[[Remote], Any],
+    read: Callable[[RemotePath], Any],
     refused: Refused,
 ) -> None:
     content = bytes(range(256)) * 1000
@@ -247,9 +247,9 @@ def test_an_answer_that_breaks_off_is_asked_for_again(
     assert len(asked) == 4
 
 
-@pytest.mark.parametrize("read", [Remote.open, opened_in_store])
+@pytest.mark.parametrize("read", [RemotePath.open, opened_in_store])
 def test_a_file_that_is_shorter_than_listed_is_said_to_be(
-    server: StoreServer, read: Callable[[Remote], Any], refused: Refused
+    server: StoreServer, read: Callable[[RemotePath], Any], refused: Refused
 ) -> None:
     server.at("x").store.write("folder/a", b"abc" * 100_000)
     (file,) = server.at("folder").files()

@@ -24,12 +24,12 @@ from hydro_core.machine.faults import faults_as_errors
 from hydro_core.optimize.optimizer import optimize
 from hydro_core.plan.planner import WantedTables, bootstrap, plan
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.rework import Rework
+from hydro_core.spark.pipeline.rework import StagedPast
 from hydro_core.spark.pipeline.start_rework import deployment, rollback
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.ledger.ledger import Ledger
 from hydro_core.spark.store.ledger.lock import LOCK_FILE
-from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.storage.remote import DataPlace, RemotePath
 from tests.support.store_server import Fault, Outcome, StoreServer
 from tests.unit.storage.test_commits_in_a_store import run_out
 from tests.unit.storage.test_corrections_in_a_store import (
@@ -83,7 +83,7 @@ def _told(place: DataPlace) -> Iterator[None]:
         yield
 
 
-def _run_beside(rework: Rework, says: str) -> None:
+def _run_beside(rework: StagedPast, says: str) -> None:
     with rework:
         if not rework.is_complete:
             for number in range(rework.first, rework.last + 1):
@@ -198,7 +198,7 @@ class Trials:
         self.work.does(other)
         self.done_later = contents(other)
 
-    def _anew(self, name: str) -> Remote:
+    def _anew(self, name: str) -> RemotePath:
         place = self.server.at(f"pipelines/{name}")
         self.memory.hold_below(self.template.key, place.key)
         return place
@@ -241,7 +241,7 @@ class Trials:
             next_tick(place)
         assert verify(place).problems == (), named
 
-    def _fault(self, place: Remote, request: int, kind: str, hit: list[int]) -> Fault:
+    def _fault(self, place: RemotePath, request: int, kind: str, hit: list[int]) -> Fault:
         def taken() -> None:
             with self.taking:
                 run_out(self.server, place)
@@ -278,7 +278,7 @@ def failing_at(
     return fault
 
 
-def as_directory(server: StoreServer, place: Remote, here: Path) -> Path:
+def as_directory(server: StoreServer, place: RemotePath, here: Path) -> Path:
     """What is at a place of a store in memory, as a directory."""
     assert server.memory is not None
     for name, content in server.memory.below(place.key).items():

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from hydro_core.errors import HydroError
-from hydro_core.ticks.every import Every, parse_time
+from hydro_core.ticks.every import TickLength, parse_time
 from tests.support.refused import Refused
 
 
@@ -29,7 +29,7 @@ def at(text: str) -> datetime:
     ],
 )
 def test_floor(every: str, time: str, floor: str) -> None:
-    assert Every.parse(every).floor(at(time)) == at(floor)
+    assert TickLength.parse(every).floor(at(time)) == at(floor)
 
 
 @pytest.mark.parametrize(
@@ -50,26 +50,26 @@ def test_floor(every: str, time: str, floor: str) -> None:
     ],
 )
 def test_tick_of(every: str, start: str, time: str, tick: int) -> None:
-    assert Every.parse(every).tick_of(at(time), at(start)) == tick
+    assert TickLength.parse(every).tick_of(at(time), at(start)) == tick
 
 
 @pytest.mark.parametrize("every", ["15m", "1h", "1d", "1w", "1mo", "5mo"])
 @pytest.mark.parametrize("start", ["2023-12-31T05:00:00Z", "2024-01-29", "2024-02-29"])
 def test_a_tick_holds_its_own_start(every: str, start: str) -> None:
-    length, first = Every.parse(every), at(start)
+    length, first = TickLength.parse(every), at(start)
     starts = [length.start_of(tick, first) for tick in range(20)]
     assert starts == sorted(set(starts))
     assert [length.tick_of(time, first) for time in starts] == list(range(20))
 
 
 def test_months_end_on_their_last_day() -> None:
-    assert Every(1, "mo").start_of(1, datetime(2023, 1, 31, tzinfo=UTC)) == at("2023-02-28")
+    assert TickLength(1, "mo").start_of(1, datetime(2023, 1, 31, tzinfo=UTC)) == at("2023-02-28")
 
 
 @pytest.mark.parametrize("text", ["", "0d", "1", "1y", "d", "-1d", "1.5h", "1 d"])
 def test_no_length(text: str, refused: Refused) -> None:
     with refused(HydroError, "config"):
-        Every.parse(text)
+        TickLength.parse(text)
 
 
 def test_no_time(refused: Refused) -> None:

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hydro_core.artifact.deployment import Costs, Sharding, Validated
+from hydro_core.artifact.deployment import Costs, Sharding, Validation
 from hydro_core.errors import Diagnostic, Span
-from hydro_core.spark.functions.reruns import GuardedFunction, Rerun
+from hydro_core.spark.functions.reruns import GuardedFunction, RerunCount
 from hydro_core.spark.inputs.differences import OffFile
 from hydro_core.spark.store.ledger.commit import LEDGER_SCHEMA, Commit
 from hydro_core.spark.store.ledger.input_reads import ChangedRange, InputRead
@@ -30,11 +30,11 @@ from hydrotick.quality.suites import Verdict
 from hydrotick.runner.report import TickReport
 
 AS_JSON = (
-    *(Costs, Sharding, Validated, Diagnostic, Span, GuardedFunction, CopyNote, LateArrivals),
+    *(Costs, Sharding, Validation, Diagnostic, Span, GuardedFunction, CopyNote, LateArrivals),
     *(Parent, Verdict, CorrectionResult, TickReport),
 )
 """What is stored, or told, as JSON."""
-AS_ROWS = (Commit, InputRead, ChangedRange, Rerun)
+AS_ROWS = (Commit, InputRead, ChangedRange, RerunCount)
 """What is stored as rows of Arrow."""
 
 TIMES = st.datetimes(datetime(1970, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC))
@@ -130,7 +130,7 @@ def test_a_commit_is_the_row_that_it_was() -> None:
     read = InputRead(
         "a", 3, changed=(ChangedRange(1, 2, 3),), late={2: 1, 1: 4}, counts={5: 1, 0: 2}
     )
-    rerun = Rerun(GuardedFunction("k", "f", "p.hydro", 3), 2, 1, 0, 4)
+    rerun = RerunCount(GuardedFunction("k", "f", "p.hydro", 3), 2, 1, 0, 4)
     checks, tables = {"b": 1, "a": {"y": None, "x": [1]}}, {"t": {"mode": "G"}}
     commit = Commit(
         *(4, 0, 1, "plan", {"t": 2, "s": 1}, {"t": 7}, (read,)),

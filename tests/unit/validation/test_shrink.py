@@ -5,31 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hydro_core.analysis.slices import Known, slice_of
+from hydro_core.analysis.slices import KnownValues, slice_of
 from hydro_core.compile import compile_text
 from hydro_core.running import read_ticks
-from hydro_core.validation.sliced import Shrunk, SlicedRun, WantedRows, shrink
+from hydro_core.validation.sliced import ShrunkSlice, SlicedRun, WantedRows, shrink
 
 PAIRS = 'a = source("(string, long)"); b = source("(string, long)")\n'
 
 
 def shrunk(
     text: str, where: dict[str, Any], ticks: list[dict[str, list[Any]]], seconds: float = 60
-) -> Shrunk:
+) -> ShrunkSlice:
     program = compile_text(PAIRS + text)
     items = list(read_ticks(program.typed, ticks))
 
     def read(wanted: WantedRows) -> Mapping[int, Sequence[Any]]:
         return {n: tick.batches.get(wanted.name, ()) for n, tick in enumerate(items)}
 
-    known = {tuple(name.split(".")): Known.of(name, [value]) for name, value in where.items()}
+    known = {tuple(name.split(".")): KnownValues.of(name, [value]) for name, value in where.items()}
     last = len(ticks) - 1
     run = SlicedRun(program, slice_of(program.typed, "out", known), last, last)
     run.load(read)
     return shrink(run, seconds)
 
 
-def listed(found: Shrunk, name: str) -> dict[int, list[Any]]:
+def listed(found: ShrunkSlice, name: str) -> dict[int, list[Any]]:
     return {tick: [list(item) for item in items] for tick, items in found.rows[name].items()}
 
 

@@ -14,7 +14,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.transaction import AddAction, RemoveAction
 
 from hydro_core.storage.delta import entry_of
-from hydro_core.storage.remote import DataPlace, Remote, file_known, name_below
+from hydro_core.storage.remote import DataPlace, RemotePath, file_known, name_below
 
 SUMMED_TO = "hydrotick.summedTo"
 """What an entry of a log says of the tick up to which the rows are one."""
@@ -33,13 +33,13 @@ def summing(place: DataPlace, tick: int) -> CommitProperties:
     While delta-rs asks a store for the history of a table nothing else goes on in this process, and
     it asks for all of it; so there it is said where it is found at once, too.
     """
-    said = [Transaction(SUMMED_TO, tick)] if isinstance(place, Remote) else None
+    said = [Transaction(SUMMED_TO, tick)] if isinstance(place, RemotePath) else None
     return CommitProperties(custom_metadata={SUMMED_TO: str(tick)}, app_transactions=said)
 
 
 def last_entry(table: DeltaTable, place: DataPlace) -> Mapping[str, Any]:
     """What the last entry of a table's log says of itself."""
-    if not isinstance(place, Remote):
+    if not isinstance(place, RemotePath):
         return table.history(1)[0]
     lines = entry_of(place, table.version()).read_bytes().splitlines()
     said = (json.loads(line).get("commitInfo") for line in lines)
@@ -59,7 +59,7 @@ def summed_to(
     """
     told = table.transaction_version(SUMMED_TO)
     recorded = [] if told is None else [int(told)]
-    if not isinstance(place, Remote):
+    if not isinstance(place, RemotePath):
         recorded += [int(entry[SUMMED_TO]) for entry in table.history() if SUMMED_TO in entry]
     elif whole:
         recorded += _said_in_entries(place, table.version())
@@ -67,7 +67,7 @@ def summed_to(
     return max([*recorded, min(known, default=0) - 1])
 
 
-def _said_in_entries(place: Remote, version: int) -> Iterator[int]:
+def _said_in_entries(place: RemotePath, version: int) -> Iterator[int]:
     for entry in (place / "_delta_log").iterdir():
         number = entry.name.partition(".")[0]
         if entry.suffix != ".json" or not number.isdecimal() or int(number) > version:

@@ -54,7 +54,7 @@ from hydro_core.storage.delta import (
     without_old_entries,
 )
 from hydro_core.storage.places import are_there, remove_tree
-from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.storage.remote import DataPlace, RemotePath
 
 STAGED = "staged"
 """The directory, within a table's, of files that Spark writes."""
@@ -93,7 +93,9 @@ class StoredTable:
     @property
     def exists(self) -> bool:
         """Whether there is anything at its place."""
-        return (self._table is not None and isinstance(self.path, Remote)) or is_table(self.path)
+        return (self._table is not None and isinstance(self.path, RemotePath)) or is_table(
+            self.path
+        )
 
     @property
     def version(self) -> int:
@@ -126,7 +128,7 @@ class StoredTable:
         try:
             self._table = created_table(self.path, self.spec.arrow_schema, configuration=often)
         except DeltaError as error:
-            if isinstance(self.path, Remote) and is_table(self.path):
+            if isinstance(self.path, RemotePath) and is_table(self.path):
                 raise overtaken(self.path) from error
             raise
 
@@ -151,7 +153,7 @@ class StoredTable:
             raise self._without(version, f"it ends at {table.version()}")
         if table.version() == version:
             return
-        if isinstance(self.path, Remote):
+        if isinstance(self.path, RemotePath):
             # While delta-rs sets a table back nothing else goes on in this process, a lease ends.
             files = self.files_at(version)
             if not are_there(file.path for file in files):

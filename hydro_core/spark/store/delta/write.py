@@ -102,7 +102,7 @@ class WrittenRows:
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
+class PendingRows:
     """The rows of one table as Spark would compute them."""
 
     table: StoredTable
@@ -132,11 +132,11 @@ def output_frame(relation: Relation, spec: TableSpec, first: int, last: int) -> 
 
 
 def write_all(
-    pending: Mapping[str, Pending], bound: int, ticks: tuple[int, int]
+    pending: Mapping[str, PendingRows], bound: int, ticks: tuple[int, int]
 ) -> Mapping[str, WrittenRows]:
     """Runs the jobs of a tick, several at once; if one fails, nothing of the others is left."""
 
-    def write(one: Pending) -> WrittenRows:
+    def write(one: PendingRows) -> WrittenRows:
         return _write(one, bound, ticks)
 
     if not pending:
@@ -157,13 +157,13 @@ def write_all(
     return done
 
 
-def collect_all(pending: Mapping[str, Pending], bound: int) -> Mapping[str, WrittenRows] | None:
+def collect_all(pending: Mapping[str, PendingRows], bound: int) -> Mapping[str, WrittenRows] | None:
     """What a range of few rows gives, by one job; None where a table gets more than `bound`."""
     specs = {name: one.table.spec for name, one in pending.items()}
     return few_written(InOneJob(first_rows_of(pending, bound)).collect(), specs, bound)
 
 
-def first_rows_of(pending: Mapping[str, Pending], bound: int) -> Mapping[str, DataFrame]:
+def first_rows_of(pending: Mapping[str, PendingRows], bound: int) -> Mapping[str, DataFrame]:
     """What each table gets; where it gets more than `bound` rows, one more than these."""
     return {name: first_rows(_columns(one), bound) for name, one in pending.items()}
 
@@ -210,7 +210,7 @@ def materialized_within(bound: int) -> Materialize:
     return materialize
 
 
-def _write(one: Pending, bound: int, ticks: tuple[int, int]) -> WrittenRows:
+def _write(one: PendingRows, bound: int, ticks: tuple[int, int]) -> WrittenRows:
     spec, frame = one.table.spec, _columns(one)
     if one.small:
         rows = few_rows(frame, bound)
@@ -219,7 +219,7 @@ def _write(one: Pending, bound: int, ticks: tuple[int, int]) -> WrittenRows:
     return write_files(one.table, frame, ticks)
 
 
-def _columns(one: Pending) -> DataFrame:
+def _columns(one: PendingRows) -> DataFrame:
     """The columns of the stored table."""
     return one.frame.select(*[F.col(quoted(name)) for name, _ in one.table.spec.columns])
 

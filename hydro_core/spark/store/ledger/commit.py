@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from hydro_core.catalog.forms import Form
-from hydro_core.spark.functions.reruns import Rerun
+from hydro_core.spark.functions.reruns import RerunCount
 from hydro_core.spark.store.ledger.input_reads import InputRead
 from hydro_core.spark.store.ledger.record_columns import columns_of
 from hydro_core.types.records import AS_TEXT
@@ -37,7 +37,7 @@ class Commit:
     checks: Mapping[str, Any] = field(default_factory=dict, metadata=AS_TEXT)
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, metadata=AS_TEXT)
     """What each table holds: enough to see whether another program can go on from it."""
-    reruns: tuple[Rerun, ...] = ()
+    reruns: tuple[RerunCount, ...] = ()
     """The functions for which ranges up to this one ran again in Python."""
     back: bool = False
     """Whether it went back to a program that had served before."""
@@ -47,7 +47,7 @@ class Commit:
         return range(self.first, self.last + 1)
 
     @property
-    def ran_again(self) -> tuple[Rerun, ...]:
+    def ran_again(self) -> tuple[RerunCount, ...]:
         """The functions for which the ticks of this commit ran again in Python."""
         return tuple(one for one in self.reruns if one.commit == self.sequence)
 

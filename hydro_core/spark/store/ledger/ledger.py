@@ -36,7 +36,7 @@ from hydro_core.storage.delta import (
     without_old_entries,
 )
 from hydro_core.storage.places import Identity, identity_of
-from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.storage.remote import DataPlace, RemotePath
 from hydro_core.types.records import of_record
 
 LEDGER = "_ledger"
@@ -77,7 +77,9 @@ class Ledger:
     @property
     def exists(self) -> bool:
         """Whether there is a ledger; there is one before any other table of the pipeline."""
-        return (self._table is not None and isinstance(self._path, Remote)) or is_table(self._path)
+        return (self._table is not None and isinstance(self._path, RemotePath)) or is_table(
+            self._path
+        )
 
     @property
     def version(self) -> int:
@@ -252,7 +254,7 @@ class Ledger:
         return overtaken(self.directory, f"ticks {commit.first} to {commit.last} ran")
 
     def _is_there(self, commit: Commit) -> bool:  # though the answer that it is got lost
-        if not isinstance(self.directory, Remote):
+        if not isinstance(self.directory, RemotePath):
             return False
         self._table = self._last = None
         last, of = self.last, (commit.sequence, commit.started, commit.committed)
@@ -283,7 +285,7 @@ class Ledger:
 
     def _newest_of(self, table: DeltaTable) -> Identity | None:
         # In a store nothing changes places: `replace_rows`.
-        return None if isinstance(self._path, Remote) else self._entry(table.version())
+        return None if isinstance(self._path, RemotePath) else self._entry(table.version())
 
     def _entry(self, version: int) -> Identity | None:
         """The file of the log that made a version, which no other has; None if it is not kept."""

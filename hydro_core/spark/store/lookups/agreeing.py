@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hydro_core.plan.lookups import Needed
+from hydro_core.plan.lookups import RowDemand
 from hydro_core.plan.stored_rows import Lookup, LookupSource
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.store.lookups.bounds import KeyBounds
@@ -32,7 +32,7 @@ KnownItems = Mapping[LookupSource, tuple[Column, ItemType]]
 """Items and their type: those that arrive, by the inputs' names, and what is told from them."""
 
 
-class Agreeing:
+class MatchingItems:
     """Finds the items that agree with one of some others in all of some fields."""
 
     def __init__(
@@ -97,11 +97,11 @@ class Agreeing:
         return found[self._bounds.within(lambda path: leaves(path).take(pa.array(found)), ids)]
 
 
-class Met:
+class MatchedRows:
     """The stored rows of a slot that a range can meet."""
 
     def __init__(
-        self, needed: Needed, item: ItemType, known: KnownItems, ticks: tuple[int, int]
+        self, needed: RowDemand, item: ItemType, known: KnownItems, ticks: tuple[int, int]
     ) -> None:
         """Looks at what arrives, and at what was found before.
 
@@ -112,7 +112,9 @@ class Met:
             ticks: the first and the last tick whose rows may be met.
         """
         asked = [(known[one.by], one) for one in needed.found]
-        self.found = [Agreeing(item, *batch, lookup) for batch, lookup in asked if len(batch[0])]
+        self.found = [
+            MatchingItems(item, *batch, lookup) for batch, lookup in asked if len(batch[0])
+        ]
         """What finds them: each of these some."""
         self.item = item
         """The type of their items."""
@@ -164,7 +166,7 @@ def agreeing_items(
     for one in lookups:
         others, of_others = known[one.by]
         if len(others):
-            agreeing = Agreeing(item, others, of_others, one)
+            agreeing = MatchingItems(item, others, of_others, one)
             there[agreeing.places(lambda path: leaf_of(items, item, path), len(items))] = True
     return items.take(pa.array(np.flatnonzero(there))), item
 

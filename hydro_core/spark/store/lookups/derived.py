@@ -29,7 +29,7 @@ from hydro_core.plan.stored_rows import (
     RowsUpToNext,
 )
 from hydro_core.spark.frames.column_names import COUNT, ITEM
-from hydro_core.spark.store.lookups.agreeing import Agreeing
+from hydro_core.spark.store.lookups.agreeing import MatchingItems
 from hydro_core.spark.store.lookups.passing_columns import may_pass
 from hydro_core.spark.store.snapshots import groups, totals
 from hydro_core.spark.store.values import Column, leaf_of
@@ -101,7 +101,7 @@ def late_items(
     if not len(tails) or not len(items):
         return items.slice(0, 0), item
     up_to = LookupBounds(last=_turned(late.orders), descending=late.descending)
-    of_their_keys = Agreeing(item, tails, of_tails, Lookup("tails", _turned(late.keys), up_to))
+    of_their_keys = MatchingItems(item, tails, of_tails, Lookup("tails", _turned(late.keys), up_to))
     places = of_their_keys.places(lambda path: leaf_of(items, item, path), len(items))
     return items.take(pa.array(places, pa.int64())), item
 

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hydro_core.plan.lookups import Needed
+from hydro_core.plan.lookups import RowDemand
 from hydro_core.plan.stored_rows import ExtremeRows, Lookup
 from hydro_core.spark.frames.column_names import COUNT, ITEM, TICK
-from hydro_core.spark.store.lookups.agreeing import KnownItems, Met
+from hydro_core.spark.store.lookups.agreeing import KnownItems, MatchedRows
 from hydro_core.spark.store.snapshots import totals
 from hydro_core.spark.store.values import Column, Int64s, in_order, leaf_of
 from hydro_core.types.item import ItemType
@@ -29,7 +29,7 @@ MOST_TAKEN = 1 << 15
 
 
 @dataclass(frozen=True, slots=True)
-class Leading:
+class LeadingRows:
     """Rows of a state that came, and come first by a leaf."""
 
     items: Column
@@ -37,9 +37,9 @@ class Leading:
     """Of each part from which not all were taken, the last value that was."""
 
 
-TakeLeading = Callable[[ExtremeRows, int], Leading | None]
+TakeLeading = Callable[[ExtremeRows, int], LeadingRows | None]
 """So many rows of each part of a slot; None where they cannot be told."""
-SearchKeys = Callable[[Needed, KnownItems], "pa.Table | None"]
+SearchKeys = Callable[[RowDemand, KnownItems], "pa.Table | None"]
 """The rows (item, t, n) of a slot that are met; None where it is not searched."""
 
 
@@ -48,7 +48,7 @@ def extreme_items(
     item: ItemType,
     take: TakeLeading,
     search: SearchKeys,
-    changing: Met,
+    changing: MatchedRows,
 ) -> Column | None:
     """The items of rows that are there and come first; None where these are not known.
 
@@ -60,7 +60,7 @@ def extreme_items(
         changing: the rows of the keys that change, which do not count.
     """
     key = tuple((path, path) for path in rows.key)
-    needed = Needed(frozenset([Lookup(rows, key)]))
+    needed = RowDemand(frozenset([Lookup(rows, key)]))
     count = max(FIRST_TAKEN, 2 * rows.count)
     while count <= MOST_TAKEN:
         taken = take(rows, count)
@@ -80,7 +80,7 @@ def extreme_items(
     return None
 
 
-def leading(items: Column, item: ItemType, rows: ExtremeRows, count: int) -> Leading:
+def leading(items: Column, item: ItemType, rows: ExtremeRows, count: int) -> LeadingRows:
     """The first of some items, and the last value of them where there are more."""
     values = in_order(leaf_of(items, item, rows.leaf))
     order = places_in_order(values)
@@ -88,7 +88,7 @@ def leading(items: Column, item: ItemType, rows: ExtremeRows, count: int) -> Lea
     found = items.take(pa.array(taken))
     last = taken[:1] if rows.greatest else taken[-1:]
     beyond = last if len(order) > count else last[:0]
-    return Leading(found, values.take(pa.array(beyond)))
+    return LeadingRows(found, values.take(pa.array(beyond)))
 
 
 def places_in_order(values: Column) -> Int64s:
@@ -104,7 +104,7 @@ def _there(log: pa.Table, item: ItemType) -> Column:
     return log[ITEM].combine_chunks().take(pa.array(firsts[counts > 0], pa.int64()))
 
 
-def _others(items: Column, item: ItemType, changing: Met) -> Column:
+def _others(items: Column, item: ItemType, changing: MatchedRows) -> Column:
     """The items that are none of those whose keys change."""
     others = np.ones(len(items), dtype=bool)
     for one in changing.found:

@@ -16,7 +16,7 @@ import pyarrow.dataset as ds
 from hydro_core.files.parquet import files_as_dataset
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.store.cancelled import without_cancelled
-from hydro_core.spark.store.lookups.agreeing import Met
+from hydro_core.spark.store.lookups.agreeing import MatchedRows
 from hydro_core.spark.store.row_cache import RowCache
 from hydro_core.spark.store.values import Int64s, places_of
 from hydro_core.storage.arrow import name_of
@@ -30,7 +30,7 @@ _SEARCHED_AT_ONCE = 1 << 20
 def met_in(
     files: Sequence[DataPlace],
     schema: pa.Schema,
-    met: Met,
+    met: MatchedRows,
     held: RowCache,
     *,
     summed: bool = False,
@@ -56,7 +56,7 @@ def met_in(
 
 
 def met_in_files(
-    named: Mapping[str, DataPlace], files: ds.Dataset, met: Met, held: RowCache
+    named: Mapping[str, DataPlace], files: ds.Dataset, met: MatchedRows, held: RowCache
 ) -> Iterator[pa.Table]:
     """The rows (item, t, …) that are met, of each file that has some.
 

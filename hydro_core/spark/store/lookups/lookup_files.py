@@ -29,7 +29,7 @@ from hydro_core.spark.frames.column_names import COUNT, TICK
 from hydro_core.spark.store.cancelled import remaining_of_file
 from hydro_core.spark.store.delta.actions import DataFile
 from hydro_core.spark.store.delta.table import StoredTable
-from hydro_core.spark.store.lookups.agreeing import Met
+from hydro_core.spark.store.lookups.agreeing import MatchedRows
 from hydro_core.spark.store.lookups.checked_file import (
     CheckedFile,
     DamagedError,
@@ -88,7 +88,12 @@ class LookupFiles:
         """Of the file that was asked for last what is left; several hashes are made of it."""
 
     def met(
-        self, files: Sequence[DataFile], schema: pa.Schema, met: Met, *, summed: bool = False
+        self,
+        files: Sequence[DataFile],
+        schema: pa.Schema,
+        met: MatchedRows,
+        *,
+        summed: bool = False,
     ) -> tuple[pa.Table, Sequence[DataFile]]:
         """The rows of data files that are met, and the files that are to be gone through for more.
 
@@ -176,7 +181,7 @@ class LookupFiles:
         file: DataFile,
         schema: pa.Schema,
         asked: _Asked,
-        met: Met,
+        met: MatchedRows,
         log: pa.Schema | None,
     ) -> pa.Table:
         copy, tick = self._copy(file, schema), met.whole_tick
@@ -288,7 +293,7 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
-def _asked(met: Met, schema: pa.Schema) -> _Asked | None:
+def _asked(met: MatchedRows, schema: pa.Schema) -> _Asked | None:
     """What is looked for; None where some rows are met for another reason."""
     found: dict[tuple[StoredLeaf, ...], list[Hashes]] = {}
     for one in met.found:

@@ -42,13 +42,13 @@ def may_pass(fn: Fn, items: Column, item: ItemType) -> Column | None:
     if fn.tree is None or len(fn.params) != 1 or not isinstance(item, Row):
         return None
     try:
-        found = _Asked(fn, items, item).of(fn.tree)
+        found = _RowFilter(fn, items, item).of(fn.tree)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None
     return None if found is None else pc.fill_null(found, pa.scalar(value=True))
 
 
-class _Asked:
+class _RowFilter:
     """A filter over rows."""
 
     def __init__(self, fn: Fn, items: Column, item: Row) -> None:

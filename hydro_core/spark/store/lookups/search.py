@@ -7,7 +7,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from hydro_core.plan.lookups import Needed
+from hydro_core.plan.lookups import RowDemand
 from hydro_core.plan.stored_rows import (
     DerivedRows,
     ExtremeRows,
@@ -24,14 +24,14 @@ from hydro_core.plan.stored_rows import (
 )
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.spark.frames.column_names import ITEM
-from hydro_core.spark.store.lookups.agreeing import KnownItems, Met, agreeing_items
+from hydro_core.spark.store.lookups.agreeing import KnownItems, MatchedRows, agreeing_items
 from hydro_core.spark.store.lookups.derived import (
     late_items,
     passing_items,
     rows_before,
     up_to_next,
 )
-from hydro_core.spark.store.lookups.extremes import Leading, extreme_items
+from hydro_core.spark.store.lookups.extremes import LeadingRows, extreme_items
 from hydro_core.spark.store.values import Column
 from hydro_core.types.item import ItemType
 
@@ -42,10 +42,10 @@ class SearchedState(Protocol):
     def ticks(self, slot: StateSlot) -> tuple[int, int]:
         """The first and the last tick of a slot that the range reads."""
 
-    def met(self, slot: StateSlot, met: Met) -> pa.Table | None:
+    def met(self, slot: StateSlot, met: MatchedRows) -> pa.Table | None:
         """The rows (item, t, …) of a slot that are met; None where it is not searched."""
 
-    def lead(self, slot: StateSlot, rows: ExtremeRows, count: int) -> Leading | None:
+    def lead(self, slot: StateSlot, rows: ExtremeRows, count: int) -> LeadingRows | None:
         """So many rows of a slot that came, the first by a leaf; None where they cannot be told."""
 
 
@@ -55,7 +55,7 @@ class StoredSearch:
     def __init__(
         self,
         plan: TickPlan,
-        needed: Mapping[str, Needed],
+        needed: Mapping[str, RowDemand],
         state: SearchedState,
     ) -> None:
         self._plan, self._needed, self._state = plan, needed, state
@@ -131,12 +131,14 @@ class StoredSearch:
         tick = self._state.ticks(slot)[1] + 1 - rows.ticks
         if not self._is_tick:
             return None
-        table = self._state.met(slot, Met(Needed(frozenset(), True), slot.item, {}, (tick, tick)))
+        table = self._state.met(
+            slot, MatchedRows(RowDemand(frozenset(), True), slot.item, {}, (tick, tick))
+        )
         return None if table is None else (table[ITEM].combine_chunks(), slot.item)
 
     def _extreme(self, rows: ExtremeRows, known: KnownItems) -> Column | None:
         slot = self._plan.slot(rows.slot)
-        changing = Met(Needed(rows.beside), slot.item, known, self._state.ticks(slot))
+        changing = MatchedRows(RowDemand(rows.beside), slot.item, known, self._state.ticks(slot))
         return extreme_items(
             rows,
             slot.item,
@@ -164,22 +166,24 @@ class StoredSearch:
     def _of_step(
         self, step: FoundRows, known: KnownItems, found: Mapping[str, pa.Table]
     ) -> pa.Table | None:
-        needed = Needed(frozenset([step.found]))
+        needed = RowDemand(frozenset([step.found]))
         if not _are_known(needed.found, known):
             return None
         if step.slot in found and step.found in self._needed[step.slot].found:
             slot = self._plan.slot(step.slot)
-            return Met(needed, slot.item, known, self._state.ticks(slot)).of(found[step.slot])
+            return MatchedRows(needed, slot.item, known, self._state.ticks(slot)).of(
+                found[step.slot]
+            )
         return self._met(step.slot, needed, known)
 
-    def _met(self, name: str, needed: Needed, known: KnownItems) -> pa.Table | None:
+    def _met(self, name: str, needed: RowDemand, known: KnownItems) -> pa.Table | None:
         slot = self._plan.slot(name)
         asked = [one for one in needed.found if len(known[one.by][0])]
         if len(asked) == 1 and not needed.last_tick:
             there = self._tables.get(FoundRows(name, asked[0]))
             if there is not None:
                 return there
-        return self._state.met(slot, Met(needed, slot.item, known, self._state.ticks(slot)))
+        return self._state.met(slot, MatchedRows(needed, slot.item, known, self._state.ticks(slot)))
 
 
 def _are_known(lookups: Collection[Lookup], known: KnownItems) -> bool:

@@ -15,7 +15,7 @@ Two = tuple[DataFrame | None, DataFrame | None]
 """Rows before and after; None where there are none."""
 
 
-class Differing(NamedTuple):
+class BagDifference(NamedTuple):
     """How many rows the one has that the other has not, and the other way round, as bags."""
 
     added: int
@@ -53,13 +53,13 @@ def net(rows: DataFrame, by: str) -> DataFrame:
     return rows.groupBy(*names).agg(F.sum(by).alias(by)).where(F.col(by) != 0)
 
 
-def differing(bags: Two, columns: Sequence[str]) -> Differing:
+def differing(bags: Two, columns: Sequence[str]) -> BagDifference:
     """By how many rows two bags, the one before and the one after, differ in some columns."""
     rows, by = signed(*bags, columns)
-    return Differing(0, 0) if rows is None else _in_all(net(rows, by), F.col(by))
+    return BagDifference(0, 0) if rows is None else _in_all(net(rows, by), F.col(by))
 
 
-def differing_logs(logs: Two, columns: tuple[Sequence[str], str, str], end: int) -> Differing:
+def differing_logs(logs: Two, columns: tuple[Sequence[str], str, str], end: int) -> BagDifference:
     """By how many rows of all ticks two logs differ, each as of every tick.
 
     Of each item the changes are added up from tick to tick: what is left holds until the next one.
@@ -72,7 +72,7 @@ def differing_logs(logs: Two, columns: tuple[Sequence[str], str, str], end: int)
     names, tick, count = columns
     rows, by = signed(*logs, [*names, tick], count)
     if rows is None:
-        return Differing(0, 0)
+        return BagDifference(0, 0)
     in_time = Window.partitionBy(*map(quoted, names)).orderBy(quoted(tick))
     there = F.sum(by).over(in_time)
     until = F.coalesce(F.lead(quoted(tick)).over(in_time), F.lit(end).cast("long"))
@@ -80,7 +80,7 @@ def differing_logs(logs: Two, columns: tuple[Sequence[str], str, str], end: int)
     return _in_all(net(rows, by).select(lasting), F.col(by))
 
 
-def _in_all(rows: DataFrame, by: Column) -> Differing:
+def _in_all(rows: DataFrame, by: Column) -> BagDifference:
     added, removed = (F.sum(F.when(of > 0, of)) for of in (by, -by))
     (found,) = rows.agg(added, removed).collect()
-    return Differing(int(found[0] or 0), int(found[1] or 0))
+    return BagDifference(int(found[0] or 0), int(found[1] or 0))

@@ -60,7 +60,7 @@ from hydro_core.storage.delta import (
     without_old_entries,
 )
 from hydro_core.storage.places import empty
-from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.storage.remote import DataPlace, RemotePath
 from hydro_core.types.arrow import arrow_type
 from hydro_core.types.item import LONG
 
@@ -287,7 +287,7 @@ class PublishedTable:
         empty(self.path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         # A directory's log is kept as Delta does it.
-        kept = log_configuration(self.path, _OFTEN) if isinstance(self.path, Remote) else {}
+        kept = log_configuration(self.path, _OFTEN) if isinstance(self.path, RemotePath) else {}
         return created_table(self.path, self.schema, configuration={**_CONFIGURATION, **kept})
 
     def _write(

@@ -14,7 +14,7 @@ _COUNT = "n"
 
 
 @dataclass(frozen=True, slots=True)
-class Repeated:
+class RepeatedValues:
     """Values that are there more than once."""
 
     rows: int
@@ -23,7 +23,7 @@ class Repeated:
     """Some of them, each with its tick."""
 
 
-def repeated(rows: DataFrame, tick: str, column: str, most: int) -> Repeated:
+def repeated(rows: DataFrame, tick: str, column: str, most: int) -> RepeatedValues:
     """The values of a column that stand in several rows of one tick; nulls are none.
 
     Args:
@@ -38,4 +38,4 @@ def repeated(rows: DataFrame, tick: str, column: str, most: int) -> Repeated:
     several = counted.where(F.col(_COUNT) > 1)
     found = several.agg(F.sum(_COUNT)).collect()[0][0] or 0
     some = several.limit(most).toArrow().to_pylist() if found else []
-    return Repeated(int(found), tuple((row[tick], row[column]) for row in some))
+    return RepeatedValues(int(found), tuple((row[tick], row[column]) for row in some))

@@ -8,9 +8,9 @@ import pytest
 
 from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.item import LONG
-from hydro_core.validation.simulation.simulate import Case, Crash, Ranked, random_case, smaller
+from hydro_core.validation.simulation.simulate import Case, Crash, RankedItem, random_case, smaller
 
-TICK = {"a": (Ranked(0.5, 1), Ranked(0.1, 2)), "b": (Ranked(0.3, 3),)}
+TICK = {"a": (RankedItem(0.5, 1), RankedItem(0.1, 2)), "b": (RankedItem(0.3, 3),)}
 
 
 def whole(case: Case) -> bool:

@@ -11,11 +11,11 @@ import pytest
 from hydro_core.errors import DataError
 from hydro_core.lang.rules.translate import read_rules
 from hydro_core.validation.simulation.schedules import (
-    Explored,
     GroundFact,
     Limits,
     ScheduledRules,
     ScheduleSearch,
+    SearchProgress,
     Story,
     replay,
     shown,
@@ -81,7 +81,7 @@ def text_of(name: str) -> str:
     return (EXAMPLES / f"{name}.dl").read_text(encoding="utf-8")
 
 
-def explored(text: str, schedules: int, seed: int = 0, limits: Limits = LIMITS) -> Explored:
+def explored(text: str, schedules: int, seed: int = 0, limits: Limits = LIMITS) -> SearchProgress:
     return ScheduleSearch(ScheduledRules(read_rules(text)), (), limits).run(schedules, seed)
 
 

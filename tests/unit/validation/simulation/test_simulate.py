@@ -7,13 +7,19 @@ from datetime import UTC, datetime
 
 import pytest
 
-from hydro_core.compile import Compiled, compile_text
+from hydro_core.compile import CompiledProgram, compile_text
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.tick import Outputs
 from hydro_core.validation.simulation import simulate
-from hydro_core.validation.simulation.simulate import Case, Failed, Simulated, Simulation, Subject
+from hydro_core.validation.simulation.simulate import (
+    Case,
+    FailedSimulation,
+    Simulation,
+    SimulationResult,
+    Subject,
+)
 
 WINDOWS = Calendar(datetime(2024, 1, 1, tzinfo=UTC), "1d").window
 TOTALS = (
@@ -25,19 +31,19 @@ a -> filter(lambda x: x is not None) -> fold(0, lambda acc, x: acc * 3 + x, comm
 """
 
 
-def run(text: str, **given: object) -> Simulated:
+def run(text: str, **given: object) -> SimulationResult:
     subject = Subject(compile_text(text), WINDOWS)
     return Simulation(subject, **given).run(60, 0, 30, lambda _: None)  # type: ignore[arg-type]
 
 
-def failed(text: str, **given: object) -> Failed:
+def failed(text: str, **given: object) -> FailedSimulation:
     found = run(text, **given).failed
     assert found is not None
     assert found.is_least
     return found
 
 
-def by_reference(program: Compiled, case: Case) -> list[Outputs]:
+def by_reference(program: CompiledProgram, case: Case) -> list[Outputs]:
     return list(run_ticks(program.typed, program.strata, case.inputs(WINDOWS)))
 
 
