@@ -38,5 +38,5 @@ def drawn(block: str) -> list[set[str]]:
 def test_the_drawings_have_the_layers_of_the_contracts(container: str, number: int) -> None:
     contracts = CONTRACTS["importlinter"]["contracts"]
     (contract,) = (c for c in contracts if c.get("containers") == [container])
-    wanted = [set(re.findall(r"\w+", layer)) for layer in contract["layers"]]
+    wanted = [set(re.findall(r"[\w.]+", layer)) for layer in contract["layers"]]
     assert drawn(blocks_of(PAGE)[number].text) == wanted
