@@ -38,6 +38,23 @@ def test_every_path_on_a_page_exists(page: Path) -> None:
     assert [path for path in paths if not any(ROOT.glob(path.rstrip("/")))] == []
 
 
+SOURCES = {
+    f"/{path.relative_to(ROOT)}"
+    for folder in OWN_FOLDERS.split("|")
+    for path in (ROOT / folder).rglob("*.py")
+}
+OF_USERS = {"asset.py"}
+"""Files of the reader's own project."""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_module_on_a_page_exists(page: Path) -> None:
+    """A module may be named by the end of its path: `store/store.py`, `store.py`."""
+    modules = set(re.findall(r"`((?:[\w.]+/)*\w+\.py)`", page.read_text(encoding="utf-8")))
+    ends = {f"/{module}" for module in modules - OF_USERS}
+    assert {end for end in ends if not any(path.endswith(end) for path in SOURCES)} == set()
+
+
 def test_every_page_is_in_the_index() -> None:
     index = (ROOT / "docs/README.md").read_text(encoding="utf-8")
     pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}

@@ -99,6 +99,7 @@ STORIES = (
             "hydrotick restore backup/shop --dry-run": 3,
         },
     ),
+    Story("docs/debugging.md", before={"": _shop}),
     Story(
         "docs/copies.md",
         before={"": _shop},
