@@ -14,6 +14,8 @@ PY := $(BIN)/python
 SOURCES := hydro_core assets orchestration tests tools benchmarks
 PRESENT = $(wildcard $(SOURCES))
 PYTEST := $(PY) -m pytest
+# Laws try random programs, and tests of object stores begin anew at each request.
+QUICK := --ignore=tests/laws --ignore=tests/unit/storage tests
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo fmt lint unit test test-python second-lane third-lane test-all golden docs screenshots bench bench-tick bench-deployments dev lock clean
@@ -41,13 +43,13 @@ lint: $(SETUP) ## format, ruff, mypy, import contracts, sizes, and that generate
 	@$(PY) tools/check_sizes.py $(PRESENT)
 	@if [ -f tools/docs.py ]; then $(PY) tools/docs.py --check; fi
 
-unit: $(SETUP) ## the tests that need neither Spark nor Dagster, but for the laws: under a minute
-	@$(PYTEST) -q -m "not spark and not dagster and not wheel and not slow" --ignore=tests/laws tests
+unit: $(SETUP) ## the tests that need neither Spark nor Dagster, but for laws and object stores: under a minute
+	@$(PYTEST) -q -m "not spark and not dagster and not wheel and not slow" $(QUICK)
 
 test-python: ## the unit tests under another Python: make test-python PYTHON=python3.13
 	@$(PYTHON) tools/bootstrap.py --venv $(OTHER) --without-spark
-	@$(OTHER)/bin/python -m pytest -q -m "not spark and not dagster and not wheel and not slow" --ignore=tests/laws \
-		-p no:cacheprovider tests
+	@$(OTHER)/bin/python -m pytest -q -m "not spark and not dagster and not wheel and not slow" \
+		-p no:cacheprovider $(QUICK)
 
 # By this name, since `make -n` runs what names $(MAKE) itself: it would start the tests, not show them.
 LANE = $(MAKE) -s SETUP=

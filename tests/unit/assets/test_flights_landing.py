@@ -94,13 +94,13 @@ def test_aircraft_are_known_from_their_first_day_on(raw: dict[str, pa.Table]) ->
     assert all(first[row["tail_number"]] == row["day"] for row in raw["planes"].to_pylist())
 
 
-def test_landing_appends_days_and_only_days(tmp_path: Path) -> None:
+def test_landing_appends_days_and_only_days(tmp_path: Path, raw: dict[str, pa.Table]) -> None:
     land(tmp_path, days=2)
     landed = land(tmp_path, days=3)
     again = land(tmp_path, days=1)
 
     assert again == landed == LandedTables.under(tmp_path)
-    whole = {name: _days_of(table, 3) for name, table in raw_tables().items()}
+    whole = {name: _days_of(table, 3) for name, table in raw.items()}
     for name, path in landed.paths().items():
         table = DeltaTable(path)
         assert table.to_pyarrow_table().num_rows == whole[name].num_rows

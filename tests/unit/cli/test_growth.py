@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from hydro_core.cli.main import main
+from tests.support.selection import alternately_slow
 
 SMALL, LARGE = 100, 400
 MOST = 5.0
@@ -74,8 +75,10 @@ def _calls(work: Callable[[], object]) -> int:
     return count
 
 
-@pytest.mark.parametrize("command", ["check", "lineage"])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    ("shape", "command"),
+    alternately_slow(SHAPES, ["check", "lineage"]),
+)
 def test_work_grows_as_the_program_does(
     command: str, shape: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
