@@ -33,10 +33,6 @@ from hydro_core.types.item import ItemType, StreamType
 from hydro_core.types.records import Codec, Codecs
 from hydro_core.types.values import RowItem, Struct
 
-# Arguments of operators and constants as data that JSON can hold.
-#
-# A value that JSON has no form for is an object with one key, which says what it is.
-
 
 def write_value(tables: Any, value: Any) -> Any:
     """A value as it is written; functions and types are numbers of the tables."""
@@ -132,20 +128,14 @@ _KINDS = (
 _BY_TAG = {kind.tag: kind for kind in _KINDS}
 
 
-# A plan as data that JSON can hold, and back: written as the annotations of its classes say.
-#
-# Types, functions and places are written once, in tables, and referred to by their numbers. What
-# is said here is only where a record is not simply the fields of its class.
-
-
 _POSITIONAL = frozenset({Algebra, Component, Endpoint, StreamType, TimeBound})
-"""What is written as a list of its fields."""
+"""Classes whose records are lists of their fields."""
 _ITEMS, _NODES = get_args(ItemType), get_args(Expr)
 
 
 @dataclass(slots=True)
 class EncodedTables:
-    """The tables of what is written."""
+    """Types, places and functions of a plan that is written, each once."""
 
     types: dict[str, int] = field(default_factory=dict)
     """By their text: types are equal that differ in which columns may be null."""
@@ -155,7 +145,7 @@ class EncodedTables:
     records: list[Any] = field(default_factory=list)
 
     def tables(self) -> dict[str, Any]:
-        """What the written parts refer to."""
+        """The tables as data."""
         spans = [list(span) for span in self.spans]
         return {"types": list(self.types), "spans": spans, "functions": self.records}
 
@@ -179,7 +169,7 @@ class EncodedTables:
 
 
 class DecodedTables:
-    """The tables of what is read."""
+    """Types, places and functions of a plan that is read."""
 
     def __init__(self, tables: Mapping[str, Any]) -> None:
         self.types: list[ItemType] = [parse_stored(text) for text in tables["types"]]

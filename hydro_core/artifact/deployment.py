@@ -34,17 +34,11 @@ from hydro_core.storage.remote import DataPlace, RemotePath
 from hydro_core.types.item import ItemType, StreamType
 from hydro_core.types.records import IF_GIVEN
 
-# What a deployment is: a program, the plan by which it runs, and why that plan.
-#
-# It is made once, by `deployment_of`, and read back as it was: no optimizer, no Spark and no
-# module of the program is needed to load it. Its name is the hash of what it says.
-
-
 FORMAT = 7
 """The format of a deployment's files; any other is refused."""
 
 PACKAGE = "hydrotick"
-"""Under which name a deployment has the version of the release that made it."""
+"""The name of this package among the versions of a deployment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,19 +51,19 @@ class WrittenProgram:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What a table of the pipeline holds."""
+    """A table of the pipeline, and the stream that it holds."""
 
     name: str
     """The id of the state slot, or the name of the output."""
     role: Literal["state", "output"]
     item: ItemType
     kind: str
-    """How rows come and go: the form of a state slot, the kind of an output's stream."""
+    """How rows change over ticks: the form of a state table, the kind of an output's stream."""
     ordered: bool
     semantic_hash: str
     """The stored stream's identity: the same in every plan that stores it in the same way."""
     version: str = ""
-    """Its semantic hash when its rows were made: a program that is proved the same keeps it."""
+    """Its semantic hash when its rows were computed: a program that is proved the same keeps it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +73,12 @@ class Costs:
     before: float
     after: float
     statistics: Mapping[str, Any] = field(default_factory=dict)
-    """What was known of the data, as `optimize --stats` reads it; empty where nothing was."""
+    """Statistics of the data, as `optimize --stats` reads them; empty where none were known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """How the plan was compared with the program before it was deployed."""
+    """Random runs in which the plan was compared with the program before it was deployed."""
 
     runs: int
     seed: int
@@ -100,7 +94,7 @@ class Sharding:
     replicate: tuple[str, ...] = ()
     """The inputs that every shard has whole."""
     says: str = field(default="", compare=False)
-    """What is done, in words: by which fields each input is routed, and what is made at last."""
+    """The routing of each input in words, and the steps that follow the shards."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,15 +110,15 @@ class Deployment:
     tables: tuple[Table, ...] = ()
     costs: Costs
     notes: tuple[str, ...] = ()
-    """What of the plan is not incremental, and which functions are not stored but referred to."""
+    """Parts of the plan that are not incremental, functions that are referred to by name."""
     routing: str = ""
-    """How the program can be cut into shards, or what forbids it, in words."""
+    """The ways to cut the program into shards, or the obstacles, in words."""
     repeatable: bool = True
-    """Whether a tick that runs again gives the same: no function asks for the time, say."""
+    """A tick that runs again gives the same: no function asks for the time, for example."""
     params: Mapping[str, str] = field(default_factory=dict, metadata=IF_GIVEN)
     """The constants that the program was given by name, each as Python writes it."""
     sharding: Sharding | None = field(default=None, metadata=IF_GIVEN)
-    """How the plan is cut into shards; None where it is not."""
+    """The cut of the plan into shards; None where it is not cut."""
     streams: Mapping[NodeId, NodeId] = field(default_factory=dict)
     """The plan's nodes that compute a stream of the program: its name there."""
     validated: Validation | None = None
@@ -137,22 +131,14 @@ class Deployment:
         return "" if span is None else f"{span.file}:{span.line}:{span.column}"
 
 
-# Deployments as files: `deployments/N/` of a pipeline's directory, written once.
-#
-# `plan.json` is the program and the plan as data, `explanation.json` the steps that led there,
-# `program.json` the files that the program was read from, `deployment.json` the rest. A directory
-# is written beside and renamed, so it is there as a whole or not at all; in a store
-# `deployment.json` is written last, if it is absent, and what has none is not there.
-
-
 FOLDER = "deployments"
 _PLAN, _EXPLANATION = "plan.json", "explanation.json"
 _ABOUT, _PROGRAM = "deployment.json", "program.json"
 _IN = "in"
-"""What the file of a deployment in a store says of where the others are."""
+"""The key of the folder of the other files, in the file of a deployment in a store."""
 _TABLES = PLAN.of(tuple[Table, ...])
 _REST = PLAN.fields_of(Deployment, "program", "plan", "explanation", "tables")
-"""What is written of a deployment beside its program and its plan."""
+"""The codec of the rest of a deployment."""
 
 
 def deployment_numbers(directory: DataPlace) -> tuple[int, ...]:
@@ -305,7 +291,7 @@ def read_deployment(directory: DataPlace, number: int) -> Deployment:
 
 
 def why_unreadable(directory: DataPlace, number: int) -> str:
-    """Why a deployment cannot be read; empty if it can be."""
+    """The reason why a deployment cannot be read; empty if it can be."""
     try:
         read_deployment(directory, number)
     except DataError as error:
@@ -314,7 +300,7 @@ def why_unreadable(directory: DataPlace, number: int) -> str:
 
 
 def _about(text: str) -> dict[str, Any]:
-    """What the file says of a deployment; `ValueError` if it says nothing of one."""
+    """The record in the file of a deployment; `ValueError` if it is none."""
     match json.loads(text):
         case {"format": int()} as about if isinstance(about.get(_IN, ""), str):
             return dict(about)

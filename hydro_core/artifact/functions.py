@@ -1,4 +1,4 @@
-"""How functions are stored: as trees; as checked syntax; or by name, where a tree says too little.
+"""Stored functions: as trees; as checked syntax; or by name, where a tree says too little.
 
 A function that is stored by name is looked up when it is first called, and must still be what it
 was: a deployment does not change because a module does.
@@ -36,12 +36,12 @@ class ReferenceCall(LateCall):
 
     def _make(self) -> Callable[..., Any]:
         try:
-            found = resolved(self.module, self.name)
+            function = resolved(self.module, self.name)
         except (ImportError, AttributeError) as problem:
             raise _changed(f"`{self.module}:{self.name}` is not there: {problem}") from None
-        if self.source is not None and read_callable(found).whole != self.source:
+        if self.source is not None and read_callable(function).whole != self.source:
             raise _changed(f"`{self.module}:{self.name}` is not what it was when it was deployed")
-        return found
+        return function
 
 
 def resolved(module: str, name: str) -> Callable[..., Any]:
@@ -53,7 +53,7 @@ def resolved(module: str, name: str) -> Callable[..., Any]:
 
 
 def stored_call(fn: Fn) -> tuple[Any, ...]:
-    """How the function's call is stored: a kind, and what belongs to it.
+    """The form in which the function's call is stored: a kind, and its parts.
 
     Raises:
         ProgramError: it is neither read whole nor has it a name to find it by (code `config`).

@@ -1,4 +1,4 @@
-"""A deployment is made: a program and its optimized plan become what is written down."""
+"""Builds the deployment of a program and its optimized plan."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PACKAGES = (PACKAGE, "pyspark", "delta-spark")
 
 @dataclass(frozen=True, slots=True)
 class DeploymentMetadata:
-    """What a deployment says beside the program and the plan."""
+    """The parts of a deployment beside the program and the plan."""
 
     texts: Mapping[str, str] = field(default_factory=dict)
     """The program's files, by their names."""
@@ -76,7 +76,7 @@ def deployment_of(
 
 
 def tables_of(made: TickPlan) -> Iterator[Table]:
-    """What the plan stores: its state, then its outputs."""
+    """The tables of a plan: its state, then its outputs."""
     for slot in made.slots:
         meant = slot.semantic_hash
         yield Table(slot.id, "state", slot.item, slot.form.stored, slot.ordered, meant, meant)
@@ -91,7 +91,7 @@ def tables_of(made: TickPlan) -> Iterator[Table]:
 
 
 def _referred(typed: Typed) -> Iterator[str]:
-    """What is said of functions that are not stored but referred to."""
+    """Notes on functions that are not stored but referred to."""
     calls = (stored_call(fn) for node in typed.graph for fn, _ in functions_in(node, typed))
     for module, name in dict.fromkeys(
         tuple(named) for kind, *named in calls if kind == "reference"

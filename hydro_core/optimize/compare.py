@@ -65,10 +65,10 @@ class Comparison:
 
     classes: Mapping[ComparedStream, ClassId]
     complete: bool
-    """Whether the rules had nothing more to say; else more may be equal."""
+    """True if the rules were saturated; else more may be equal."""
 
     failing: FailingCalls | None = None
-    """What may fail behind the streams."""
+    """The calls behind the streams that may fail."""
 
     def same(self, one: ComparedStream, other: ComparedStream) -> bool:
         """Whether the streams are proved equal, as sequences if both are ordered: at every tick
@@ -127,7 +127,7 @@ class Turn:
     saturation: Saturation
     induction: BisimilarStreams
     replay: Replay | None
-    """What can prove it, if it was logged."""
+    """The replay that can prove it, if it was logged."""
 
     @cached_property
     def terms(self) -> Mapping[ClassId, TermId]:
@@ -194,7 +194,7 @@ def _variants(programs: Mapping[int, Typed]) -> Iterator[tuple[int, _Variant]]:
 
 
 def _inferred(graph: Graph, of: Typed) -> Typed | None:
-    """What is made of a program, with its types; none where it is the same, or has none."""
+    """A variant of a program with its types; None where it is the program, or has no types."""
     if graph is of.graph:
         return None
     try:
@@ -327,7 +327,7 @@ class Match:
     """A way to prove a pair: the pairs that must be equal in the same tick, and in earlier ones."""
 
     nodes: tuple[ENode, ENode]
-    """How the streams of the pair are computed: by the same operator."""
+    """The operators of both streams: the same one."""
     now: tuple[Pair, ...]
     earlier: tuple[Pair, ...]
 
@@ -338,7 +338,7 @@ class BisimilarStreams:
 
     equal: tuple[tuple[str, str], ...]
     by: Mapping[Pair, Match]
-    """How each pair was proved, those that have no names included."""
+    """The proof of each pair, pairs without names included."""
 
 
 def bisimilar(space: Space, definitions: Sequence[StreamDefinition]) -> BisimilarStreams:
@@ -392,7 +392,7 @@ def _ways(
 
 
 def _kind(node: ENode) -> Splitting:
-    """What must be the same; a sum of bags is one, whoever wrote it, and in either order."""
+    """The kind of a node: nodes of one kind may match. A sum of bags is one, in either order."""
     if node.shape.is_bags and node.shape.name in {UNION, CHAIN}:
         return SUM
     return node.shape.name, node.payload
@@ -476,16 +476,16 @@ class _Way:
     pair: Pair
     match: Match
     open: int = field(init=False)
-    """How many pairs it needs in the same tick that are not proved."""
+    """The number of unproved pairs that it needs in the same tick."""
     holds: bool = True
-    """Whether no pair is dropped that it needs in earlier ticks."""
+    """True while no pair is dropped that it needs in earlier ticks."""
 
     def __post_init__(self) -> None:
         self.open = len(self.match.now)
 
     @property
     def is_proof(self) -> bool:
-        """Whether the pair follows."""
+        """True if the pair follows."""
         return self.holds and not self.open
 
 
@@ -503,7 +503,7 @@ ProvedParts = tuple[tuple[ComparedStream, ComparedStream], ...]
 def proofs(
     programs: Sequence[Typed], wanted: Mapping[str, ProvedParts]
 ) -> Mapping[str, tuple[str, ...]]:
-    """Why streams are equal that `compare` called so, by the keys of `wanted`.
+    """The proofs that streams are equal which `compare` called so, by the keys of `wanted`.
 
     Args:
         programs: those that were compared.
@@ -558,6 +558,7 @@ class _ProofSearch:
         self.is_narrowed = False
         self.is_whole = True
         self._turns = turns
+        self._proved: set[tuple[int, TermId, TermId]] = set()
 
     def replay(self, number: int) -> Replay:
         """The replay of a turn."""
@@ -569,7 +570,10 @@ class _ProofSearch:
         """Goes through the proof that two terms of a turn are equal, and all that it rests on."""
         todo = [(number, a, b)]
         while todo:
-            number, a, b = todo.pop()
+            number, a, b = pair = todo.pop()
+            if pair in self._proved:
+                continue
+            self._proved.add(pair)
             closure = self.replay(number).closure
             if not closure.same(a, b):  # more was done than was replayed
                 self.is_whole = False
@@ -613,7 +617,7 @@ class _ProofSearch:
 
 
 def without_rules(programs: Sequence[Typed] | Mapping[int, Typed], parts: ProvedParts) -> str:
-    """How streams differ that are one term as soon as they are loaded."""
+    """The difference between streams that are one term as soon as they are loaded."""
     sides = [
         _behind(programs[pairs[0].program], [s.endpoint for s in pairs])
         for pairs in zip(*parts, strict=True)

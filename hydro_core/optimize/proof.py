@@ -33,7 +33,7 @@ TermId = int
 TermPair = tuple[TermId, TermId]
 ClassValue = tuple[str, Any]
 RuleBindings = Mapping[str, int]
-"""What the variables of a rule stand for: terms, and numbers of arguments."""
+"""The terms and the numbers of arguments that the variables of a rule stand for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +228,7 @@ class Replay:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all that was done was replayed: otherwise nothing can be proved."""
+        """True if all rules that fired were replayed: otherwise nothing can be proved."""
         return self._replayed <= MAX_REPLAYED
 
     def saturate(self) -> Saturation:

@@ -1,4 +1,4 @@
-"""Why a node of a plan is not incremental, and what would make it so."""
+"""Reasons why a node of a plan is not incremental, and cures."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _STORED = ", ".join(f"`{a}`" for a, s in AGGREGATES.items() if resumes(a) and no
 
 
 class Advice(NamedTuple):
-    """Why, and what to write instead."""
+    """A reason, and what to write instead."""
 
     why: str
     cure: str

@@ -1,4 +1,4 @@
-"""What is said of a plan, to people and to programs."""
+"""Reports of a plan, for people and as JSON."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _outputs(
 
 
 def as_text(optimized: OptimizedProgram) -> str:
-    """What is printed for people."""
+    """The plan as text."""
     before, after = optimized.cost_before, optimized.cost_after
     parts = [
         f"{optimized.graph.name}: a tick costs {_rows(after)} rows, as written {_rows(before)}"
@@ -73,7 +73,7 @@ def _called(of: StatementCost) -> str:
 
 
 def assumed_of(inputs: Collection[str], given: Statistics) -> str:
-    """What statistics say of inputs, in words."""
+    """The assumed sizes of inputs, in words."""
     known = [name for name in inputs if name in given.inputs]
     parts = [f"{name} {_assumed(given, name)}" for name in known[:MAX_INPUTS]]
     others = len(inputs) - len(known[:MAX_INPUTS])
@@ -95,7 +95,7 @@ def explanation(optimized: OptimizedProgram) -> str:
 
 
 def as_json(optimized: OptimizedProgram) -> Mapping[str, Any]:
-    """What `--format json` prints."""
+    """The plan as `--format json` prints it."""
     graph = optimized.graph
     terms = to_terms(graph)
     names = function_names(terms.values())

@@ -1,1 +1,1 @@
-"""A changed program beside the one that is deployed: what they share of outputs and of state."""
+"""Differences between a changed program and the deployed one: outputs and states."""

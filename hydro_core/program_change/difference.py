@@ -36,46 +36,38 @@ from hydro_core.plan.planner import Bootstrap, Leaf, WantedTables, bootstrap, pl
 from hydro_core.plan.tick_plan import StateSlot, longer
 from hydro_core.types.item import Order, Row
 
-# What deploying another program means for what is stored: found before anything happens.
-#
-# Both programs and their plans are compared as one. A stream that is proved equal keeps its
-# table, whatever it is called and however it is computed now; what is left has to be made, from
-# tables that hold a stream on the way there, or from the landed past.
-
-
 OutputChange = Literal["same", "columns", "changed", "new", "gone"]
 StateChange = Literal["kept", "derived", "rebuilt", "dropped"]
 
 OLD, OLD_PLAN, NEW, NEW_PLAN = range(4)
-"""The programs that are compared; what comes after them are outputs cut to some of their columns.
-"""
+"""The numbers of the compared programs; outputs with some of their columns follow them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedState:
-    """What becomes of a stored state."""
+    """A state table of either plan, and how the new plan comes by it."""
 
     change: StateChange
     table: str | None = None
-    """The table that it keeps."""
+    """The stored table, where it is kept or dropped."""
     was: str | None = None
-    """What it was called before, where that was something else."""
+    """Its name in the old plan, where that is another one."""
     tables: tuple[str, ...] = ()
-    """The tables that it is made from."""
+    """The tables that it is computed from."""
     inputs: tuple[str, ...] = ()
-    """The inputs of which the landed past is read to make it."""
+    """The inputs whose landed past it is computed from."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedOutput:
     change: OutputChange
     columns: tuple[str, ...] = ()
-    """The columns that are added, or that go; also of one that is changed beside that."""
+    """The columns that are added or dropped; also of an output that changes beside that."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
-    """A table of the deployment that serves, as the ledger has it."""
+class LedgerTable:
+    """A table of the active deployment, as the ledger has it."""
 
     name: str
     role: str
@@ -85,32 +77,32 @@ class Stored:
     """E: the rows of each tick; H: what each tick adds; G: what it changes."""
     ordered: bool
     is_mixed: bool = False
-    """Whether its earlier ticks are as another program has left them."""
+    """Whether its earlier ticks are of another program."""
 
 
 @dataclass(frozen=True, slots=True)
 class DisprovedOutput:
-    """What is not the same although it was proved to be, as running it has shown."""
+    """Outputs and states that were proved the same, and differ when they are run."""
 
     outputs: frozenset[str] = frozenset()
     states: frozenset[str] = frozenset()
-    """The new slots' ids."""
+    """By the ids of the new plan's state tables."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """What becomes of every output and state, and what makes those that are not there yet."""
+    """The change of every output and state, and the plan that computes the missing ones."""
 
     before: Deployment
     after: Deployment
-    tables: tuple[Stored, ...]
-    """The tables of the deployment that serves."""
+    tables: tuple[LedgerTable, ...]
+    """The tables of the active deployment."""
     streams: Comparison
     programs: tuple[Typed, ...]
-    """Those that were compared, by their numbers there."""
+    """The compared programs, by their numbers in `streams`."""
     probes: Mapping[str, int] = field(default_factory=dict)
-    """Of outputs that both have with different columns, or with the same in another order: where
-    the one is that has just the columns of the narrower, in its order.
+    """Of outputs that both have, with different columns or with the same in another order: the
+    number of the program whose output has the columns of the narrower, in its order.
     """
     disproved: DisprovedOutput = field(default_factory=DisprovedOutput)
 
@@ -133,7 +125,7 @@ class Difference:
 
     @cached_property
     def proofs(self) -> Mapping[str, tuple[str, ...]]:
-        """Why an output is called same or columns: by its name, the rules that lead there."""
+        """The rules by which an output is `same`, or has other `columns`, by its name."""
         wanted = {
             name: pairs
             for name, output in self.outputs.items()
@@ -150,28 +142,26 @@ class Difference:
 
     @cached_property
     def states(self) -> Mapping[str, ChangedState]:
-        """By the slots' ids, those of the new plan first."""
-        found = {slot.id: self._state(slot) for slot in self.after.plan.slots}
-        kept = {state.table for state in found.values()}
-        gone = {
-            t.of if t.of not in found else f"{t.of} (before)": ChangedState("dropped", t.name)
+        """By the ids of the state tables, those of the new plan first."""
+        states = {slot.id: self._state(slot) for slot in self.after.plan.slots}
+        kept = {state.table for state in states.values()}
+        dropped = {
+            t.of if t.of not in states else f"{t.of} (before)": ChangedState("dropped", t.name)
             for t in self.tables
             if t.role == "state" and t.name not in kept
         }
-        return found | gone
+        return states | dropped
 
     @cached_property
     def kept_streams(self) -> Mapping[str, tuple[Endpoint, Endpoint]]:
-        """Of the states that are kept, by their slots' ids: what the old plan stores, and the new
-        one.
-        """
+        """The streams that the old and the new plan store, by the ids of states that are kept."""
         old = {slot.id: slot.stream for slot in self.before.plan.slots}
         new = {slot.id: slot.stream for slot in self.after.plan.slots}
         return {name: (old[table.of], new[name]) for name, table in self._kept.items()}
 
     @cached_property
     def wanted(self) -> WantedTables:
-        """The tables that have to be made."""
+        """The tables that have to be computed."""
         return WantedTables(
             frozenset(n for n, s in self.states.items() if s.change in {"derived", "rebuilt"}),
             frozenset(
@@ -197,14 +187,14 @@ class Difference:
 
     @cached_property
     def leaves(self) -> Mapping[Endpoint, Leaf]:
-        """The streams of the new plan that are stored, every tick's."""
-        whole = dict(self._stored_streams())
-        found = {}
+        """The streams of the new plan of which a table has every tick."""
+        stored = dict(self._stored_streams())
+        leaves = {}
         for endpoint, of in self.after.plan.typed.types.items():
             cls = self.streams.classes.get(ComparedStream(NEW_PLAN, endpoint))
-            if cls is not None and of.order is Order.NONE and (cls, of.item) in whole:
-                found[endpoint] = whole[cls, of.item]
-        return found
+            if cls is not None and of.order is Order.NONE and (cls, of.item) in stored:
+                leaves[endpoint] = stored[cls, of.item]
+        return leaves
 
     def _stored_streams(self) -> Iterator[tuple[tuple[int, Any], Leaf]]:
         """By class and item type; states come last, since outputs hold more."""
@@ -239,7 +229,7 @@ class Difference:
         if name in self.disproved.outputs or not self._pairs(name):
             return ChangedOutput("changed", columns)
         if name in self.probes:
-            # The order of its columns is the table's: the program that takes over keeps that.
+            # The order of its columns is the table's, which the new program keeps.
             return ChangedOutput("columns", columns) if columns else ChangedOutput("same")
         return ChangedOutput("same" if new == old else "changed")
 
@@ -270,7 +260,7 @@ class Difference:
         return tuple(zip(*by_class, strict=True))
 
     def _is_written_alike(self, output: str) -> bool:
-        """Whether the output has one meaning by its text, whatever the rules find of it.
+        """True if the output has one meaning by its text, whatever the rules find of it.
 
         Saturation may end before cycles are found equal, and depends on the rest of the program.
         """
@@ -295,7 +285,7 @@ class Difference:
         return tuple(ComparedStream(number, end) for end in _ends(self.programs[number], name))
 
     def _stored_alike(self, output: str) -> bool:
-        """Whether both plans store the output in the same way."""
+        """True if both plans store the output in the same way."""
         old, new = (
             [
                 (t.item, t.kind, t.ordered)
@@ -310,26 +300,25 @@ class Difference:
         kept = self._kept.get(slot.id)
         if kept is not None:
             return ChangedState("kept", kept.name, kept.of if kept.of != slot.id else None)
-        made = bootstrap(self.after.plan, WantedTables(slots=frozenset({slot.id})), self.leaves)
-        tables = tuple(leaf.table for leaf in made.tables.values())
-        change: StateChange = "rebuilt" if made.inputs else "derived"
-        return ChangedState(change, tables=tables, inputs=made.inputs)
+        by = bootstrap(self.after.plan, WantedTables(slots=frozenset({slot.id})), self.leaves)
+        tables = tuple(leaf.table for leaf in by.tables.values())
+        return ChangedState("rebuilt" if by.inputs else "derived", tables=tables, inputs=by.inputs)
 
     @cached_property
-    def _kept(self) -> Mapping[str, Stored]:
-        """The tables that serve on, by the new slots' ids: each serves one, its own if it can."""
+    def _kept(self) -> Mapping[str, LedgerTable]:
+        """The tables that are kept, by the ids of the new states: its own for each if it can."""
         old = {slot.id: slot for slot in self.before.plan.slots}
         slots = [s for s in self.after.plan.slots if s.id not in self.disproved.states]
         states = [t for t in self.tables if t.role == "state" and t.of in old]
-        pairs = [(s, t) for s in slots for t in states if self._serves(old[t.of], s)]
-        found: dict[str, Stored] = {}
+        pairs = [(s, t) for s in slots for t in states if self._fits(old[t.of], s)]
+        kept: dict[str, LedgerTable] = {}
         for slot, table in sorted(pairs, key=lambda pair: pair[0].id != pair[1].of):
-            if slot.id not in found and table not in found.values():
-                found[slot.id] = table
-        return found
+            if slot.id not in kept and table not in kept.values():
+                kept[slot.id] = table
+        return kept
 
-    def _serves(self, old: StateSlot, new: StateSlot) -> bool:
-        """Whether the table of one slot is that of the other."""
+    def _fits(self, old: StateSlot, new: StateSlot) -> bool:
+        """Whether the stored table of one state is that of the other."""
         alike = (old.item, old.ordered, old.form) == (new.item, new.ordered, new.form)
         long_enough = old.keep is None or (new.keep is not None and new.keep <= old.keep)
         long_enough &= old.bound is None or longer((old.bound, new.bound)) == old.bound
@@ -340,7 +329,7 @@ class Difference:
 
 
 PROBE = "narrowed"
-"""The stream of an output with some of its columns, in the program that is made to see it."""
+"""The stream of an output with some of its columns, in a program that has just that."""
 
 
 def difference(
@@ -349,13 +338,13 @@ def difference(
     tables: Mapping[str, Mapping[str, Any]],
     mixed: Collection[str] = (),
 ) -> Difference:
-    """What deploying `after` means where `before` serves with these tables.
+    """The changes that deploying `after` in the place of `before` makes.
 
     Args:
-        before: the deployment that serves.
-        after: the one that is to take over.
-        tables: what the ledger's last commit says of the tables, by their names.
-        mixed: those whose earlier ticks are as another program has left them.
+        before: the active deployment.
+        after: the one that is to be activated.
+        tables: the records of its tables in the ledger's last commit, by their names.
+        mixed: the tables whose earlier ticks are of another program.
     """
     programs = [before.program.typed, before.plan.typed, after.program.typed, after.plan.typed]
     probes = {}
@@ -365,7 +354,7 @@ def difference(
             probes[name] = len(programs)
             programs.append(probe)
     stored = tuple(
-        Stored(name, r["role"], r["of"], r["kind"], r["ordered"], name in mixed)
+        LedgerTable(name, r["role"], r["of"], r["kind"], r["ordered"], name in mixed)
         for name, r in tables.items()
     )
     return Difference(before, after, stored, compare(programs), tuple(programs), probes)
@@ -387,7 +376,7 @@ def _probe(old: Typed, new: Typed, name: str) -> Typed | None:
 def _narrowed_to(typed: Typed, stream: Endpoint, columns: Sequence[str], name: str) -> Typed:
     """The program with the stream `name`: another one, with these columns in this order.
 
-    An aggregate is made without the others, which is the same; else they are left out after it.
+    An aggregate is computed without the others, which is the same; else they are dropped after it.
     """
     graph = typed.graph
     node = graph[stream.node]
@@ -419,20 +408,12 @@ def _is_as_wide(one: Typed, other: Typed, output: str) -> bool:
     return {*narrow.names} < {*wide.names} or {*narrow.fields} == {*wide.fields}
 
 
-# A program in other words goes on by the plan that serves, where that keeps more than its own.
-#
-# All outputs are the same, so either plan gives them. What each stores may differ in the order of
-# columns, or in what is kept on the way: by the new one it would be made anew, for nothing. Where
-# the new plan is to serve, it gives rows with their columns in the order of the tables that are
-# there.
-
-
 CHEAPER = 0.99
-"""A plan that costs less than this part of the other one is worth being made for."""
+"""A plan that costs less than this part of the other one is worth recomputing its states."""
 
 
 def goes_on_by_active_plan(found: Difference) -> bool:
-    """Whether the plan that serves is to be that of the new program, too."""
+    """Whether the active plan is to be that of the new program, too."""
     before, after = found.before, found.after
     outputs = found.outputs.values()
     return (
@@ -440,14 +421,14 @@ def goes_on_by_active_plan(found: Difference) -> bool:
         and (bool(found.turned) or any(s.change != "kept" for s in found.states.values()))
         and before.sharding == after.sharding
         and {*before.plan.graph.sources} == {*after.plan.graph.sources}
-        # By other statistics than the one that serves, it was chosen since it costs less.
+        # By other statistics than the active plan's, it was chosen since it costs less.
         and after.costs.statistics == before.costs.statistics
         and after.costs.after >= CHEAPER * before.costs.after
     )
 
 
 def with_active_plan(found: Difference) -> Deployment:
-    """The deployment of the new program, by the plan that serves."""
+    """The deployment of the new program, by the active plan."""
     before, after = found.before, found.after
     classes = found.streams.classes
     named = {
@@ -481,9 +462,9 @@ def with_column_order(before: Deployment, after: Deployment, outputs: Iterable[s
         assert isinstance(item, Row)
         select = Args().with_(columns=item.names, computed=())
         for sink in plan.graph.sinks[name]:
-            made = Node(f"{sink.id}_as_stored", SELECT, select, sink.inputs, sink.span)
-            nodes[made.id] = made
-            nodes[sink.id] = sink.with_(inputs=(Endpoint(made.id),))
+            turned = Node(f"{sink.id}_as_stored", SELECT, select, sink.inputs, sink.span)
+            nodes[turned.id] = turned
+            nodes[sink.id] = sink.with_(inputs=(Endpoint(turned.id),))
     typed = infer(plan.graph.with_nodes(nodes.values()), plan.typed.schemas)
-    made_plan = plan_of(after.program.typed, typed, after.streams, plan.hashes)
-    return replace(after, plan=made_plan, tables=tuple(tables_of(made_plan)))
+    plan = plan_of(after.program.typed, typed, after.streams, plan.hashes)
+    return replace(after, plan=plan, tables=tuple(tables_of(plan)))

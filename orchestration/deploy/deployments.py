@@ -322,7 +322,7 @@ def _program_name(flow: FlowAsset) -> str:
 
 
 _RUNS, _SEED = 20, 0
-"""How many random runs compare a plan with its program before it is deployed."""
+"""Random runs that compare a plan with its program before it is deployed, and their seed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +338,7 @@ class KnownData:
 
 
 def known_data(directory: DataPlace, active: Deployment) -> KnownData:
-    """What the pipeline in a directory says of its data, by the active plan."""
+    """Statistics that the pipeline in a directory has recorded, and those of the active plan."""
     from hydro_core.optimize.cost import Statistics
     from hydro_core.spark.pipeline.statistics import recorded_statistics
 
@@ -432,7 +432,7 @@ def deployment_for(flow: FlowAsset, known: KnownData | None = None) -> Deploymen
 
 
 def untried_deployment(flow: FlowAsset, known: KnownData | None = None) -> Deployment:
-    """The same before its plan is compared with the program: for those who only look at it.
+    """The deployment before its plan is compared with the program, to be shown and not deployed.
 
     Raises:
         ProgramError: the program is wrong, or a function of it cannot be stored (code `config`).
@@ -447,8 +447,8 @@ def untried_deployment(flow: FlowAsset, known: KnownData | None = None) -> Deplo
 def _deployment(
     flow: FlowAsset, program: CompiledProgram, plan: Callable[[CompiledProgram], OptimizedProgram]
 ) -> Deployment:
-    """What is deployed of a program, each part of which is planned so: the whole, or the shards
-    that the asset asks for.
+    """The deployment of a program, whole or in the shards that the asset asks for; `plan` gives
+    the plan of each part.
     """
     from hydro_core.artifact.make import DeploymentMetadata, deployment_of
 
@@ -478,7 +478,7 @@ def _in_a_line(warning: Diagnostic) -> str:
 
 
 def comments_of(flow: FlowAsset, written: WrittenDeployment | None) -> Comments:
-    """What the program says of its statements, as it was deployed, or as it is where it was not."""
+    """The comments of the program, as it was deployed, or as it is where it was not."""
     from hydro_core.lang.comments import Comments
 
     return Comments(texts_of(flow) if written is None else written.deployment.program.texts)
@@ -500,5 +500,5 @@ STARTED_EMPTY = " started empty with tick "
 
 
 def started_empty(deployment: Deployment) -> tuple[str, ...]:
-    """What a deployment began without a past, in words."""
+    """The notes of a deployment on tables that started without a past."""
     return tuple(note for note in deployment.notes if STARTED_EMPTY in note)

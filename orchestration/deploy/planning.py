@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DeployOptions:
-    """How a program is to be deployed, beyond the program itself."""
+    """Options of a deployment, beyond the program itself."""
 
     first: TickWindow | None = None
     """The tick from which on changed outputs are restated, if not all of them."""

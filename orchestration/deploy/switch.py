@@ -56,7 +56,7 @@ def deploy(plan: DeployPlan, runner: TickRunner, computed: OnComputed) -> Commit
 def compare(
     plan: DeployPlan, runner: TickRunner, ticks: int, computed: OnComputed
 ) -> Mapping[str, ChangedRows]:
-    """How the outputs of the last so many ticks would differ, by running them; nothing stays.
+    """Differences of the outputs in the last ticks, by running them; nothing stays.
 
     It is about the outputs that both programs have and that have a past by the new one, in the
     columns that both have. Those that are proved the same keep their rows, so they are not run. The

@@ -17,7 +17,7 @@ from tests.support.selection import mostly_slow
 
 ROWS = 'a = source("k long, v long"); b = source("k long, w long"); q = b -> persist()\n'
 NUMBERS = 'a = source("long")\n'
-MAX_TEXT = 150_000
+MAX_TEXT = 1_500_000
 """Characters of a plan or of an explanation."""
 
 
