@@ -18,12 +18,9 @@ from hydro_core.storage.places import files_in, remove_tree
 from hydro_core.storage.remote import DataPlace, RemotePath
 from hydro_core.types.records import as_record
 
-from ..instance.run_tags import flow_of
 from ..project.console import Console, asked_flow
 
 if TYPE_CHECKING:
-    import dagster as dg
-
     from hydro_core.spark.pipeline.verify import VerifyReport
 
     from ..flows.flows import Flows
@@ -89,7 +86,7 @@ def reset(options: Asked) -> Result:
 
 def _stored(flow: FlowAsset, runner: TickRunner) -> list[str]:
     """Everything that starting the flow over removes, in words."""
-    from ..code_location.records import recorded_tables
+    from ..code_location.records import all_runs, recorded_tables
     from ..instance.opening import open_existing
 
     found = []
@@ -104,7 +101,7 @@ def _stored(flow: FlowAsset, runner: TickRunner) -> list[str]:
         found.append(f"{directory}: {done:,} committed ticks, {size / 1e6:,.1f} MB")
     with open_existing(runner.project.dagster_home) as instance:
         if instance is not None:
-            keys, runs = recorded_tables(instance, flow), _runs(instance, flow)
+            keys, runs = recorded_tables(instance, flow), [*all_runs(flow, instance)]
             if keys or runs:
                 found.append(f"Dagster's records of {len(keys)} assets, and {len(runs):,} runs")
     return found
@@ -118,14 +115,14 @@ def _start_over(flow: FlowAsset, runner: TickRunner) -> None:
     Raises:
         DataError: a tick of the flow is running (code `state`).
     """
-    from ..code_location.records import end_orphans, recorded_tables
+    from ..code_location.records import all_runs, end_orphans, recorded_tables
     from ..instance.opening import open_existing
 
     directory = runner.directory(flow)
     with open_existing(runner.project.dagster_home) as instance:
         if instance is not None:
             end_orphans(instance, flow)
-            running = (record.dagster_run for record in _runs(instance, flow))
+            running = (record.dagster_run for record in all_runs(flow, instance))
             for run in (run for run in running if not run.is_finished):
                 raise DataError.of(
                     "state",
@@ -135,7 +132,7 @@ def _start_over(flow: FlowAsset, runner: TickRunner) -> None:
         _remove(directory)
         if instance is None:
             return
-        for record in _runs(instance, flow):
+        for record in [*all_runs(flow, instance)]:
             instance.delete_run(record.dagster_run.run_id)
         instance.wipe_assets(recorded_tables(instance, flow))
 
@@ -154,9 +151,3 @@ def _remove(directory: DataPlace) -> None:
             directory.rename(directory.with_name(f".{directory.name}.{uuid.uuid4().hex[:8]}"))
     for left in directory.parent.glob(f".{directory.name}.????????"):
         shutil.rmtree(left)
-
-
-def _runs(instance: dg.DagsterInstance, flow: FlowAsset) -> list[dg.RunRecord]:
-    return [
-        record for record in instance.get_run_records() if flow_of(record.dagster_run) == flow.name
-    ]

@@ -12,9 +12,10 @@ from __future__ import annotations
 import multiprocessing
 import os
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 
 import dagster as dg
 from dagster._core.storage.tags import GRPC_INFO_TAG
@@ -38,7 +39,7 @@ from ..instance.run_tags import (
 )
 from ..project.shape import last_path
 
-_MOST_RUNS = 200
+_MOST_RUNS = _PAGE = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,22 +64,24 @@ def runs_of(
     statuses: Sequence[str],
     since: datetime | None = None,
 ) -> list[dg.RunRecord]:
-    """The flow's runs in one of these states, the latest first; `since`: that changed after it.
+    """The flow's runs in one of these states, the latest first; `since`: that changed after it."""
+    states = [dg.DagsterRunStatus(status) for status in statuses]
+    wanted = dg.RunsFilter(statuses=states, updated_after=since)
+    return list(islice(all_runs(flow, instance, wanted), _MOST_RUNS))
+
+
+def all_runs(
+    flow: FlowAsset, instance: dg.DagsterInstance, wanted: dg.RunsFilter | None = None
+) -> Iterator[dg.RunRecord]:
+    """The flow's runs, its job's and those of its assets, the latest first.
 
     An instance may be shared with much else, so the runs of others are passed over page by page.
     """
-    wanted = dg.RunsFilter(
-        statuses=[dg.DagsterRunStatus(status) for status in statuses], updated_after=since
-    )
-    mine: list[dg.RunRecord] = []
-    page: Sequence[dg.RunRecord] = ()
-    while len(mine) < _MOST_RUNS:
-        cursor = page[-1].dagster_run.run_id if page else None
-        page = instance.get_run_records(wanted, limit=_MOST_RUNS, cursor=cursor)
-        mine += [record for record in page if flow_of(record.dagster_run) == flow.name]
-        if len(page) < _MOST_RUNS:
-            break
-    return mine
+    page: Sequence[dg.RunRecord] = instance.get_run_records(wanted, limit=_PAGE)
+    while page:
+        yield from (record for record in page if flow_of(record.dagster_run) == flow.name)
+        cursor = page[-1].dagster_run.run_id
+        page = instance.get_run_records(wanted, limit=_PAGE, cursor=cursor)
 
 
 def attempts_at(
@@ -216,9 +219,6 @@ def _ranges(windows: Iterable[TickWindow]) -> list[tuple[TickWindow, TickWindow]
     return found
 
 
-_PAGE = 200
-
-
 def runs_with(flow: FlowAsset, instance: dg.DagsterInstance, texts: Collection[str]) -> list[str]:
     """The ids of a flow's runs that have recorded one of some texts as a word, the latest first.
 
@@ -226,14 +226,8 @@ def runs_with(flow: FlowAsset, instance: dg.DagsterInstance, texts: Collection[s
     """
     words = "|".join(map(re.escape, texts))
     wanted = re.compile(rf"(?<!\w)(?:{words})(?!\w)")
-    found: list[str] = []
-    page, cursor = instance.get_runs(limit=_PAGE), None
-    while page:
-        mine = (run.run_id for run in page if flow_of(run) == flow.name)
-        found += [run for run in mine if _has(instance, run, wanted)]
-        cursor = page[-1].run_id
-        page = instance.get_runs(limit=_PAGE, cursor=cursor)
-    return found
+    runs = (record.dagster_run.run_id for record in all_runs(flow, instance))
+    return [run for run in runs if _has(instance, run, wanted)]
 
 
 def _has(instance: dg.DagsterInstance, run: str, wanted: re.Pattern[str]) -> bool:
