@@ -252,6 +252,17 @@ def zone_of(calendar: Calendar | None) -> str:
     return "UTC" if calendar is None else calendar.zone
 
 
+def window_ranges(windows: Iterable[TickWindow]) -> list[tuple[TickWindow, TickWindow]]:
+    """First and last window of each range without gaps; the windows come in order."""
+    ranges: list[tuple[TickWindow, TickWindow]] = []
+    for window in windows:
+        if ranges and window.tick == ranges[-1][1].tick + 1:
+            ranges[-1] = ranges[-1][0], window
+        else:
+            ranges.append((window, window))
+    return ranges
+
+
 def span(keys: Iterable[str] | None) -> str:
     """Ticks that follow each other, by their keys, in words; None: which ones nobody knows.
 

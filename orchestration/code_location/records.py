@@ -12,7 +12,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
@@ -24,7 +24,7 @@ from hydro_core.errors import DataError, HydroError
 from hydro_core.machine.locks import has_ended, host_of, process_named, this_process
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.store.ledger.ledger import Ledger
-from hydro_core.ticks.calendar import Calendar, TickWindow
+from hydro_core.ticks.calendar import Calendar, TickWindow, window_ranges
 
 from ..flows.flows import Flows
 from ..instance.run_tags import (
@@ -132,7 +132,7 @@ def unrecorded(
         # All of them, as nearly always: to name a hundred thousand windows takes seconds.
         return []
     windows = [calendar.window(tick) for tick in range(done)]
-    return _ranges(window for window in windows if window.key not in recorded)
+    return window_ranges(window for window in windows if window.key not in recorded)
 
 
 def _outdated(
@@ -207,16 +207,6 @@ def _covers(calendar: Calendar, run: dg.DagsterRun, tick: int) -> bool:
         # The axis was another when it ran.
         return False
     return first <= tick <= last
-
-
-def _ranges(windows: Iterable[TickWindow]) -> list[tuple[TickWindow, TickWindow]]:
-    found: list[tuple[TickWindow, TickWindow]] = []
-    for window in windows:
-        if found and window.tick == found[-1][1].tick + 1:
-            found[-1] = found[-1][0], window
-        else:
-            found.append((window, window))
-    return found
 
 
 def runs_with(flow: FlowAsset, instance: dg.DagsterInstance, texts: Collection[str]) -> list[str]:

@@ -20,7 +20,7 @@ from hydro_core.errors import (
     TransientError,
 )
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.ticks.calendar import TickWindow
+from hydro_core.ticks.calendar import TickWindow, window_ranges
 from hydro_core.types.records import as_record, of_record
 
 from ..openlineage import Parent
@@ -317,14 +317,8 @@ def asked_of(flow: FlowAsset, found: Mapping[str, Any]) -> TickRequest:
 
 
 def _spans(windows: Iterable[TickWindow]) -> list[list[str]]:
-    """The ticks as ranges, by the keys of the first and the last of each."""
-    found: list[list[TickWindow]] = []
-    for window in sorted(windows, key=lambda window: window.tick):
-        if found and window.tick == found[-1][1].tick + 1:
-            found[-1][1] = window
-        else:
-            found.append([window, window])
-    return [[first.key, last.key] for first, last in found]
+    ranges = window_ranges(sorted(windows, key=lambda window: window.tick))
+    return [[first.key, last.key] for first, last in ranges]
 
 
 def _windows(flow: FlowAsset, spans: Iterable[Sequence[str]]) -> frozenset[TickWindow]:
