@@ -279,18 +279,24 @@ def send(event: Mapping[str, Any], to: str, key: str | None, warn: Callable[[str
             with file.open("a", encoding="utf-8") as opened:
                 opened.write(body + "\n")
         else:
-            _post(to, body.encode(), key)
+            place = to.rstrip("/")
+            place = place if place.endswith(_ENDPOINT) else place + _ENDPOINT
+            post_json(place, body.encode(), key)
     except (OSError, HTTPException, ValueError) as problem:
         warn(f"OpenLineage: {to} did not take an event, and the tick goes on: {problem}")
 
 
-def _post(url: str, body: bytes, key: str | None) -> None:
-    given = {"Content-Type": "application/json"}
+def post_json(url: str, body: bytes, key: str | None = None, seconds: float = _SECONDS) -> None:
+    """Sends JSON to a server; `key` is what the server knows this client by.
+
+    Raises:
+        OSError, HTTPException, ValueError: it did not take it.
+    """
+    if not url.startswith(("http://", "https://")):
+        raise ValueError(f"`{url}` is no http or https address")
+    headers = {"Content-Type": "application/json"}
     if key:
-        given["Authorization"] = f"Bearer {key}"
-    place = url.rstrip("/")
-    place = place if place.endswith(_ENDPOINT) else place + _ENDPOINT
-    # Settings have judged the scheme.
-    request = urllib.request.Request(place, body, given)  # noqa: S310
-    with urllib.request.urlopen(request, timeout=_SECONDS):  # noqa: S310
+        headers["Authorization"] = f"Bearer {key}"
+    request = urllib.request.Request(url, body, headers)  # noqa: S310 - the schemes are those above
+    with urllib.request.urlopen(request, timeout=seconds):  # noqa: S310
         pass

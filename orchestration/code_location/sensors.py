@@ -11,11 +11,11 @@ takes the flow's place in its pool, so it is done between two runs of the flow.
 import json
 import shlex
 import subprocess
-import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from functools import lru_cache
+from http.client import HTTPException
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -39,6 +39,7 @@ from ..instance.run_tags import (
     range_tags,
     runs_it_again,
 )
+from ..openlineage import post_json
 from ..project.settings import ProjectSettings
 from ..runner.runner import TickRunner
 from .next_run import next_run
@@ -300,20 +301,10 @@ def tell(failed: FailedRun, project: ProjectSettings) -> list[str]:
             problems.append(f"HYDROTICK_FAILURE_COMMAND: {error}")
     if project.failure_webhook:
         try:
-            _post(project.failure_webhook, body)
-        except (OSError, ValueError) as error:
+            post_json(project.failure_webhook, body, seconds=_SECONDS_TO_TELL)
+        except (OSError, HTTPException, ValueError) as error:
             problems.append(f"HYDROTICK_FAILURE_WEBHOOK: {error}")
     return problems
-
-
-def _post(url: str, body: bytes) -> None:
-    if not url.startswith(("http://", "https://")):
-        raise ValueError(f"`{url}` is no http or https address")
-    request = urllib.request.Request(  # noqa: S310 - the schemes are those above
-        url, body, {"Content-Type": "application/json"}
-    )
-    with urllib.request.urlopen(request, timeout=_SECONDS_TO_TELL):  # noqa: S310
-        pass
 
 
 def _message(instance: dg.DagsterInstance, run: dg.DagsterRun) -> str:

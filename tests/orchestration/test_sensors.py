@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import sys
 import threading
 from collections.abc import Iterator
@@ -332,6 +333,22 @@ def test_who_cannot_be_told_is_said(case: Case) -> None:
     command, webhook = tell(failed, project)
     assert command.startswith("HYDROTICK_FAILURE_COMMAND: ")
     assert webhook == "HYDROTICK_FAILURE_WEBHOOK: `file:///etc/passwd` is no http or https address"
+
+
+def test_a_webhook_that_answers_no_http_is_a_problem_in_words() -> None:
+    failed = FailedRun("totals", None, "a run", judged=True, cause="it failed", cure="mend it")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(b"what is this?\r\n")
+
+        threading.Thread(target=answer, daemon=True).start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        (problem,) = tell(failed, ProjectSettings(failure_webhook=url))
+    assert problem.startswith("HYDROTICK_FAILURE_WEBHOOK: ")
 
 
 def _run(case: Case, run_id: str) -> dg.DagsterRun:
