@@ -121,7 +121,7 @@ class Home:
     def change(self) -> DeployPlan:
         found = plan_deployment(self.flow, self.runner, DeployOptions())
         if found is None:
-            sys.exit("the changed program is the one that serves")
+            sys.exit("the changed program is the active one")
         return found
 
     def rows(self, output: str) -> list[str]:
@@ -130,9 +130,9 @@ class Home:
 
 
 class FromLanding(DeployPlan):
-    """A change for which no stored table is taken to make another one from."""
+    """A plan that computes no table from a stored one."""
 
-    def making(self, wanted: WantedTables, since: Mapping[str, int]) -> Work:
+    def computing(self, wanted: WantedTables, since: Mapping[str, int]) -> Work:
         return Work(wanted, bootstrap(self.target.deployment.plan, wanted, {}), since)
 
 

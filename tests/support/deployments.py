@@ -9,6 +9,7 @@ import pytest
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.artifact.deployment import Deployment
+from hydro_core.ir.graph import Endpoint
 from hydro_core.program_change import difference as differences
 from hydro_core.program_change.difference import NEW, OLD, Difference
 from hydro_core.types.item import Row
@@ -60,7 +61,7 @@ def _allowed(old: Typed, new: Typed, output: str) -> set[str]:
 
 
 def _written(typed: Typed, output: str) -> list[Any]:
-    """The operators behind an output, numbered from it on: no name of a stream is in it."""
+    """The operators and types behind an output, numbered from it on, without streams' names."""
     numbers: dict[str, int] = {}
     todo = [sink.id for sink in typed.graph.sinks[output]]
     while todo:
@@ -69,7 +70,10 @@ def _written(typed: Typed, output: str) -> list[Any]:
             numbers[node] = len(numbers)
             todo += [end.node for end in typed.graph[node].inputs]
     return [
-        (node.op.name, node.args, [(numbers[end.node], end.port) for end in node.inputs])
+        (
+            *(node.op.name, node.args, typed.types.get(Endpoint(node.id))),
+            [(numbers[end.node], end.port) for end in node.inputs],
+        )
         for node in (typed.graph[name] for name in numbers)
     ]
 
