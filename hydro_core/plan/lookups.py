@@ -50,30 +50,32 @@ from hydro_core.plan.tick_plan import Key, Kind, StateSlot, TickPlan, group_key,
 from hydro_core.types.item import FieldPath, ItemType, at, is_integer, leaves
 from hydro_core.types.item import at as leaf_at
 
-# Which stored rows a round of a cycle meets: those with the keys of what is new in it.
+# Lookups within a cycle: stored rows that have the keys of a round's new rows.
 #
-# Where something new in a cycle meets what was there before the tick, as the paths found last
-# meet the stored edges, the stored rows are looked up round by round, by the rows that are new.
+# A cycle may join its new rows with rows stored before the tick, such as the paths found in the
+# last round with the stored edges. Each round looks the stored rows up by the keys of its new rows.
 
 
 InputPlace = tuple[NodeId, int]
-"""An operator of a cycle, and one of its inputs."""
+"""An operator of a cycle, and the position of one of its inputs."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredInput:
-    """An input of an operator of a cycle that has stored rows, which are looked up."""
+    """An input of an operator of a cycle whose rows are stored and looked up in each round."""
 
     by: Endpoint
-    """The stream of the cycle whose new rows meet them: the operator's other input."""
+    """The operator's other input, a stream of the cycle; its new rows are the lookup keys."""
     found: Mapping[str, frozenset[Lookup]]
-    """How, by the slots' ids. The rows of `by` are known by its name."""
+    """Lookups by the ids of state tables; they name `by` as their source."""
     way: tuple[NodeId, ...]
-    """The operators from what reads the slots to the input, in the order of evaluation."""
+    """The operators from the readers of the state tables to the input, in the order of
+    evaluation.
+    """
 
 
 def round_lookups(plan: TickPlan) -> Mapping[InputPlace, StoredInput]:
-    """The inputs of which the rounds of cycles look up what they meet."""
+    """The inputs whose stored rows are looked up in each round of a cycle."""
     stored = StoredRows(plan)
     found: dict[InputPlace, StoredInput] = {}
     for component in cycles_within_ticks(plan):
@@ -87,7 +89,9 @@ def round_lookups(plan: TickPlan) -> Mapping[InputPlace, StoredInput]:
 def _of_node(
     cycle: CycleShape, node: Node, stored: StoredRows
 ) -> Iterator[tuple[InputPlace, StoredInput]]:
-    """The input of a join or a match that comes from outside, where the other is of the cycle."""
+    """A node's input from outside the cycle, if its other input is inside and the two are
+    matched.
+    """
     inside = [cycle.is_inside(e) for e in node.inputs]
     if not _meets(node.cls) or sorted(inside) != [False, True]:
         return
@@ -102,8 +106,8 @@ def _of_node(
 
 
 def _meets(cls: OpClass) -> bool:
-    """Whether what is new in one input gives nothing but with what it meets in the other, or not
-    what it meets there.
+    """True if a new row of one input gives rows only together with matched rows of the other, or
+    only if no row matches.
     """
     if isinstance(cls, Product):
         return not cls.keeps
@@ -111,7 +115,10 @@ def _meets(cls: OpClass) -> bool:
 
 
 class _WayFromSlots:
-    """What leads from slots to a stream: operators that take rows one by one, and add up."""
+    """Search from a stream back to state tables, through operators that forward rows.
+
+    `way` has the operators passed, `found` the lookups by the ids of state tables.
+    """
 
     def __init__(self, plan: TickPlan, stored: StoredRows) -> None:
         self._plan, self._stored = plan, stored
@@ -120,9 +127,9 @@ class _WayFromSlots:
         self.found: dict[str, set[Lookup]] = {}
 
     def follows(self, stream: Endpoint, lookup: Lookup) -> bool:
-        """Whether all rows of a stream that a lookup finds are new, or found in slots.
+        """True if each row that a lookup matches in a stream is new or is matched in a state table.
 
-        A cycle has no order of evaluation, so none is on the way: no path enters a node twice.
+        A cycle has no order of evaluation, so the search fails where it enters a node twice.
         """
         if self._plan.kinds[stream.node] is Kind.E:
             return True
@@ -156,22 +163,31 @@ class _WayFromSlots:
         return slot if plain and same and not slot.ordered else None
 
 
-# Which left rows of an as-of join a new right row may change: those up to the next one of its
-# key.
+# The left rows of an as-of join that a new right row may change: those up to the next right row.
 #
-# A left row finds the nearest right row. One that comes is nearer than what was found to those
-# rows alone that stand between it and the next one, which stays what it is to all rows behind it.
+# A left row has the nearest right row as its partner. A new right row is nearer only for the left
+# rows between it and the next right row of its key; that one stays the partner of all rows behind
+# it.
 
 
 def next_partners(
     plan: TickPlan, origins: NewRowOrigins, node: Node, found: Iterable[Lookup]
 ) -> Iterator[Lookup]:
-    """The lookups of left rows of an as-of join by new right ones, found by its key: up to the next
-    stored right row where it tells.
+    """Lookups of left rows of an as-of join by new right rows, bounded by the next stored right
+    row.
+
+    Args:
+        plan: the plan of the join.
+        origins: the origins of new rows in the plan.
+        node: the join.
+        found: its lookups of left rows by key. Each is yielded unchanged where the next right row
+            does not bound it: right rows may be deleted, have no state table, or are matched by
+            `nearest`.
     """
     right = plan.graph[node.inputs[1].node]
     slot = origins.stored.slot(right)
-    # a row of a history stays; what is nearest on both sides may be anywhere
+    # rows of a history are never deleted; with `nearest` a right row may have partners on both
+    # sides
     told = isinstance(right.cls, History) and not right.cls.before and slot is not None
     if not told or slot is None or node.args["direction"] == "nearest":
         yield from found
@@ -195,7 +211,10 @@ def next_partners(
 
 
 def _places(origins: NewRowOrigins, node: Node) -> dict[Lookup, FieldPath]:
-    """Where the place stands of the rows that look up; of those alone whose places are compared."""
+    """By lookup without the `at` field: the path of the time or number in the rows that look up.
+
+    Empty unless both sides have the same type, an integer or a time.
+    """
     (left, keys), (right, others) = sides(node, 0)
     at, since = (node.args["at"],), (node.args["since"],)
     types = leaf_at(origins.stored.item(left), at), leaf_at(origins.stored.item(right), since)
@@ -213,32 +232,32 @@ def _places(origins: NewRowOrigins, node: Node) -> dict[Lookup, FieldPath]:
     return told
 
 
-# A state grows with every row that ever arrived; a tick matches the rows that have the keys of its
-# batch. So for each state table this section says by which fields of which inputs its rows are
-# looked up, from three questions about streams:
+# A state grows with every row that has arrived, and a tick matches only rows with the keys of its
+# batch. This section gives, for each state table, the fields of the inputs by which its rows are
+# looked up. It asks three questions about streams:
 #
-# - *wanted*: the rows of a stream from before the range that some operator reads. A join of events
-#   with a history reads those with the events' keys, a keyed result that emits a changelog those of
-#   the keys that are new, an output of a history only what is new.
-# - *origins*: the input rows that come with what is new in a stream, and which of their fields it
-#   has, by the operators' lineage. A computed field is left out.
-# - *stored rows* (`stored_rows.py`): where an arriving row lacks a field, the stored rows that have
-#   it: orders find their customers, and these their nations.
+# - *wanted*: the rows from before the range that some operator reads. A join of events with a
+#   history reads those with the events' keys, a keyed result that emits a changelog those of the
+#   new rows' keys, an output of a history only new rows.
+# - *origins*: the input rows that the new rows of a stream depend on, and the fields that both
+#   share by the operators' lineage. Computed fields are left out.
+# - *stored rows* (`stored_rows.py`): the stored rows that have a field which arriving rows lack:
+#   orders match their customers, and these their nations.
 #
-# Lookups may find rows that nothing matches, never too few: where nothing is known for sure, the
-# answer is "all rows".
+# Lookups may match rows that no operator needs, never too few: where the analysis is unsure, it
+# answers "all rows".
 
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
     found: Lookups = frozenset()
-    """Those that lookups find."""
+    """The rows that these lookups match."""
     new: bool = False
-    """All that are new in the range, too."""
+    """True if all rows that are new in the range are wanted, too."""
 
 
 Wanted = _Rows | None
-"""The rows of a stream that somebody looks at; None: all of them."""
+"""The rows of a stream that some operator reads; None: all of them."""
 
 NO_ROWS = _Rows()
 NEW_ROWS = _Rows(new=True)
@@ -246,25 +265,26 @@ NEW_ROWS = _Rows(new=True)
 
 @dataclass(frozen=True, slots=True)
 class RowDemand:
-    """The stored rows of a slot that a range can meet."""
+    """Demand: the stored rows of a state table that a range of ticks needs."""
 
     found: Lookups
-    """Those that have the keys of its batches."""
+    """Lookups by the keys of the range's batches."""
     last_tick: bool = False
-    """Whether all rows of the tick before it are needed, too: they are new to who has them a tick
-    later.
+    """True if all rows of the tick before the range are needed, too: a reader that is one tick
+    behind sees them as new.
     """
 
 
 def lookups(
     plan: TickPlan, added: Collection[str], in_rounds: Collection[InputPlace] = ()
 ) -> Mapping[str, RowDemand]:
-    """Which rows of slots are needed, by the slots' ids; of others all are.
+    """The demand of a plan by the ids of its state tables; all rows are needed of those that are
+    missing.
 
     Args:
-        plan: what runs.
-        added: the outputs of which nobody reads more than what a range adds or changes.
-        in_rounds: the inputs of operators of which rounds of cycles look up what they meet.
+        plan: the plan that runs.
+        added: the outputs whose readers need only the updates of a range.
+        in_rounds: the inputs whose stored rows the rounds of cycles look up, by `round_lookups`.
     """
     analysis = _Analysis(plan, added, in_rounds)
     found = ((slot, analysis.of_slot(slot)) for slot in plan.slots)
@@ -272,7 +292,7 @@ def lookups(
 
 
 class _Analysis:
-    """The answers to both questions for the streams of a plan, by the nodes that give them."""
+    """The wanted rows of each stream of a plan, as a fixpoint from the outputs to the sources."""
 
     def __init__(
         self, plan: TickPlan, added: Collection[str], in_rounds: Collection[InputPlace]
@@ -288,13 +308,16 @@ class _Analysis:
         groups = components(predecessors(plan.graph))
         self._group = {node: number for number, group in enumerate(groups) for node in group}
         nodes = list(reversed(list(plan.graph)))
-        # Readers come first, so what is no loop needs one pass. A loop needs several, and they end:
-        # round it a lookup keeps the rows that it begins with, and leaves are finitely many.
+        # Readers come first, so a graph without cycles needs one pass. A cycle needs several, and
+        # they end: a lookup keeps its source on its way through the cycle, and items have finitely
+        # many leaves.
         while sum(self._want(e.node, w) for n in nodes for e, w in self._wants(n)):
             pass
 
     def of_slot(self, slot: StateSlot) -> Wanted:
-        """The stored rows that the readers of a slot look at; those of the last tick may be new."""
+        """The stored rows that the readers of a state table need; `new`: those of the last tick,
+        too.
+        """
         if slot.form is Form.VALUES or slot.ordered:
             return None
         return _united(self._of_reader(self._graph[reader], slot) for reader in slot.readers)
@@ -307,7 +330,7 @@ class _Analysis:
         if not isinstance(node.cls, RunningResult) or key is None or slot.form is not Form.CHANGES:
             return None
         if not node.cls.changes and self._kinds[node.inputs[-1].node] is not Kind.E:
-            return None  # all that is there is given in each tick, not what comes and goes alone
+            return None  # the operator emits its whole result in each tick, so it reads all of it
         own = self._met((Endpoint(node.id), key_paths(key)), (node.inputs[-1], key_paths(key)))
         if "tail" in node.args and own is not None:
             own = self._of_tails(node, slot, key) or own
@@ -315,10 +338,11 @@ class _Analysis:
         return _united((own, wanted and _Rows(wanted.found)))
 
     def _of_tails(self, node: Node, slot: StateSlot, key: Key) -> Wanted:
-        """The last stored rows of the keys of what is new, of the keys of late rows those behind
-        these, and as many before them as rows look back at.
+        """Lookups for ordered keyed results: the last stored row of each new row's key; for keys
+        with late rows also the stored rows behind the late ones, and as many before them as
+        functions look back at.
 
-        None where a new row does not tell what it is ordered by.
+        None where a new row lacks a field of the key or the order.
         """
         new, own, args = node.inputs[-1], Endpoint(node.id), node.args
         by, order = key_paths(key), key_paths(args["order"])
@@ -336,7 +360,7 @@ class _Analysis:
             fields = told[tail.by].fields
             of_key = tuple(pair for pair in fields if pair[0][0] in keys)
             of_order = tuple(pair for pair in fields if pair[0][0] in orders)
-            # What has no leaves of its own, as an array, tells nothing of its order or its key.
+            # An array, for example, has no leaves, so a new row cannot be compared by it.
             if not of_key or {own for own, _ in of_order} != set(order):
                 return None
             step, descending = FoundRows(slot.id, tail), args["descending"]
@@ -346,13 +370,13 @@ class _Analysis:
         return _Rows(frozenset(found))
 
     def _want(self, stream: NodeId, wanted: Wanted) -> bool:
-        """Notes who looks at a stream, and tells whether that is news."""
+        """Adds to the wanted rows of a stream; true if they have grown."""
         before = self._wanted[stream]
         self._wanted[stream] = _united((before, wanted))
         return self._wanted[stream] != before
 
     def _wants(self, node: Node) -> Iterator[tuple[Endpoint, Wanted]]:
-        """What an operator looks at of its inputs; of events all are there."""
+        """The rows that an operator needs of its inputs; a range has all rows of batch inputs."""
         for i, stream in enumerate(node.inputs):
             if self._kinds[stream.node] is not Kind.E:
                 by_rounds = (node.id, i) in self._in_rounds
@@ -385,7 +409,7 @@ class _Analysis:
         return found
 
     def _paired(self, node: Node, i: int, cls: Product) -> Wanted:
-        """What a product looks at of an input."""
+        """The rows that a product needs of one of its inputs."""
         if cls.meets is PairedItems.SINGLE:
             return None
         other = self._kinds[node.inputs[1 - i].node]
@@ -401,7 +425,7 @@ class _Analysis:
         return found or self._of_found(node, i)
 
     def _matched(self, node: Node, i: int, *, wanted: bool) -> Wanted:
-        """What is looked at of an input for matches in the second, or of it."""
+        """The rows of input `i` that a semi, anti or as-of join needs."""
         of_events = [self._kinds[e.node] is Kind.E for e in node.inputs]
         if of_events[0] or (of_events[1] and wanted):
             return self._met(*sides(node, i))
@@ -410,10 +434,10 @@ class _Analysis:
         return found or self._of_new_matches(node, i, (0,))
 
     def _of_extremes(self, node: Node, i: int) -> Wanted:
-        """What is looked at of an input, all pairs or matches of which are wanted at each tick.
+        """The rows needed of an input where all pairs or matches of each tick are wanted.
 
-        Where it is one of all that it is compared with the greatest of, or the other has such rows
-        alone, it is few rows.
+        Few rows are enough if the join compares them with the minimum or maximum of a stored
+        result, or if its other input has only such rows.
         """
         found = self._extremes.of(node, i)
         if found is not None:
@@ -426,11 +450,11 @@ class _Analysis:
         return _Rows(frozenset(Lookup.of(by, mine, fields) for by, fields in known))
 
     def _of_new_matches(self, node: Node, i: int, keeps: Collection[int]) -> Wanted:
-        """What tells how rows with a match, or without one, come and go.
+        """The rows that decide how rows with a match, or without one, are inserted and deleted.
 
-        Those of an input that match changed ones of the other. Where what becomes of the other's
-        rows depends on a match, all with the keys of what is new, too: is it the first, or was it
-        the last?
+        They are the rows of an input that match changed rows of the other one. If rows of the other
+        input depend on having a match, all rows with the keys of new rows are needed as well: a new
+        row may be the first match, a deleted one the last.
         """
         if not self._origins.tells(node):
             return self._of_found(node, i)
@@ -443,14 +467,14 @@ class _Analysis:
         return found or self._of_found(node, i)
 
     def _on_side(self, node: Node, i: int) -> Wanted:
-        """What is wanted of the pairs, or matches, of two streams, as what is wanted of one.
+        """The rows wanted of pairs or matches, as rows wanted of input `i`.
 
-        Of whatever is found on one side all that meets it is found on the other, so what is made of
-        these is whole. What is made of others nobody looks at.
+        A lookup matches rows in one input; all their partners are looked up in the other, so every
+        pair that a reader needs is complete. Pairs of other rows have no reader.
 
-        In a cycle a lookup that is one step longer, or narrowed once more, would be so again in
-        each round. There all rows are looked at in place of the one, and none are left out for the
-        other.
+        In a cycle a lookup that is longer by one step, or filtered once more, would become so again
+        in each round. There all rows are wanted instead of longer lookups, and lookups are not
+        filtered.
         """
         wanted = self._wanted[node.id]
         if wanted is None:
@@ -467,7 +491,7 @@ class _Analysis:
         return _Rows(frozenset(found), wanted.new)
 
     def _of_keys(self, node: Node) -> Wanted:
-        """What a result by key looks at: the keys of what changes."""
+        """The rows that a keyed result reads: those of the keys that change."""
         key = group_key(node)
         if key is None:
             found = self._extremes.of(node, 0)
@@ -479,8 +503,10 @@ class _Analysis:
         return changed or self._of_found(node, 0)
 
     def _of_found(self, node: Node, i: int) -> Wanted:
-        """What is looked at of an input by who looks up rows of the output, and at none for being
-        new: the items with the fields of these. Of events all are looked at.
+        """The rows of an input with the fields of the lookups in the output.
+
+        None, all rows, if a reader wants the new rows of the output, or if the output is a batch
+        stream.
         """
         wanted = self._wanted[node.id]
         if wanted is None or wanted.new or self._kinds[node.id] is Kind.E:
@@ -489,14 +515,16 @@ class _Analysis:
         return _Rows(found) if all(one.fields for one in found) else None
 
     def _of_items(self, node: Node) -> Wanted:
-        """What distinct items are made of: the same items, and those that are new."""
+        """The rows that distinct items read: the same items, and for new ones their stored
+        copies.
+        """
         wanted, own = self._wanted[node.id], (node.inputs[0], [()])
         if wanted is None or self._kinds[node.id] is Kind.E:
             return None
         return _united((self._handed_on(node, 0), *((self._met(own, own),) if wanted.new else ())))
 
     def _handed_on(self, node: Node, i: int) -> Wanted:
-        """What is wanted of the node's output, as what is wanted of an input."""
+        """The rows wanted of a row-wise operator's output, as rows wanted of input `i`."""
         wanted = self._wanted[node.id]
         if wanted is None:
             return None
@@ -504,13 +532,15 @@ class _Analysis:
         return _Rows(frozenset(found), wanted.new)
 
     def _met(self, mine: KeyedStream, other: KeyedStream) -> Wanted:
-        """The items with the key of what is new in another stream."""
+        """The items of one stream with the keys of new rows in another one."""
         found = self._origins.lookups(mine, other)
         return None if found is None else _Rows(frozenset(found))
 
 
 def _before(rows: FoundRows, args: Args, item: ItemType) -> Lookup:
-    """The stored rows that stand before those found of their keys."""
+    """The lookup of the stored rows directly before those that `rows` matches, by key and
+    number.
+    """
     parts = {path: at(item, path) for path in key_paths(args["by"])}
     key = tuple((*path, *end) for path, of in parts.items() if of for end, _ in leaves(of))
     number = (args["number"],)

@@ -64,21 +64,20 @@ from hydro_core.plan.stored_rows import (
 from hydro_core.plan.tick_plan import Kind, TickPlan, group_key, key_paths, result_key
 from hydro_core.types.item import Decimal, FieldPath, Row, Scalar
 
-# With which rows of the inputs of a program comes what is new in a stream, and what both share.
+# Origins: the input rows that new rows of a stream depend on, and the fields that both have.
 #
-# A row that comes, or goes, does so with rows of inputs: those that new rows of what it is made
-# of come with. The operators' lineage tells which fields they have in common; a computed field is
-# left out. So whoever has the inputs' batches knows the fields of all that a range can change.
+# A row is inserted or deleted together with rows of inputs: the origins of the rows that it is
+# derived from. The operators' lineage gives the common fields; computed fields are left out. So the
+# batches of the inputs have the fields of all rows that a range can change.
 #
-# Rows that find no partner in a join never get beyond it, so nothing is looked up by them. A
-# line's part is one stored row. Where the program joins lines with the parts of one brand alone,
-# the lines of a batch are asked for that first; what else there is of a part, all its earlier
-# lines above all, is looked up by the few that have such a part. A partner may also come in the
-# batch.
+# A row without a partner never passes an inner join, so it needs no lookups. For example, each line
+# has one stored part, and the program joins lines with the parts of one brand. The lines of a batch
+# are first matched with these parts; only lines with such a part look up further rows, such as all
+# earlier lines of the part. A partner may also arrive in the batch.
 
 
 class NewRowOrigins:
-    """Where what is new in the streams of a plan comes from."""
+    """Origins of the new rows in the streams of a plan."""
 
     def __init__(self, plan: TickPlan) -> None:
         self._plan, self._graph, self._kinds = plan, plan.graph, plan.kinds
@@ -88,23 +87,26 @@ class NewRowOrigins:
         self._known: dict[tuple[NodeId, KnownFields], set[FieldsOf] | None] = {}
 
     def of(self, stream: Endpoint, fields: KnownFields) -> set[FieldsOf] | None:
-        """The rows with which all comes that is new in a stream, and the fields there.
+        """The origins of a stream's new rows, each with the paths of `fields` in it; None if
+        unknown.
 
-        They are those that arrive at inputs; or stored ones, where these know the fields and what
-        arrives does not. None where something comes without a row of an input.
+        Origins are arriving rows of inputs, or stored rows where only these have the fields. They
+        are unknown where a row is inserted or deleted without an input row.
 
-        The search ends: a question that comes up while it is answered is not known, and there are
-        finitely many. Fields are as many as those asked for and the keys of joins that are narrowed
-        on the way, each once, and lie in items of the plan's types.
+        The search ends: a question that recurs while it is answered counts as unknown, and there
+        are finitely many questions. The fields are those of the question and the keys of joins that
+        filter on the way, each once, and all are paths in items of the plan's types.
         """
         asked = stream.node, fields
         if asked not in self._known:
-            self._known[asked] = None  # what depends on itself is not known
+            self._known[asked] = None  # a cyclic dependency is unknown
             self._known[asked] = self._of(stream, fields)
         return self._known[asked]
 
     def lookups(self, mine: KeyedStream, other: KeyedStream) -> list[Lookup] | None:
-        """What is looked up in a stream by what is new in another; None where not all is known."""
+        """Lookups in the stream `mine` by the new rows of `other`; None if their origins are
+        unknown.
+        """
         pairs = self.stored.pairs(mine, other)
         found = self.of(other[0], tuple(their for _, their in pairs))
         if found is None:
@@ -145,7 +147,7 @@ class NewRowOrigins:
         return found
 
     def _arriving(self, node: Node) -> str | PassingRows | None:
-        """The input whose batch a stream is, or what passes filters of it; None for others."""
+        """The input whose batch a stream is, filtered if filters follow; None for other streams."""
         node, filters = _behind_filters(self._graph, node)
         for name, source in self._graph.sources.items():
             if source.id == node.id:
@@ -153,15 +155,15 @@ class NewRowOrigins:
         return None
 
     def _leaving(self, node: Node) -> tuple[LeavingRows, ...]:
-        """The stored rows that leave a window of events: what else is new there comes to it."""
+        """The stored rows that leave a window over a batch stream; its other new rows arrive."""
         if not isinstance(node.cls, Window) or node.cls.timed:
             return ()
         is_of_events = self._kinds[node.inputs[0].node] is Kind.E
         return (LeavingRows(self._plan.reads[node.id], node.args["n"]),) if is_of_events else ()
 
     def _with_partner(self, node: Node, i: int, fields: KnownFields) -> set[FieldsOf] | None:
-        """The rows with which comes what is new in an input of a join, of these those that find a
-        partner; None where nothing is told of partners.
+        """Origins of an input's new rows that may find a partner in a join; None if partners are
+        unknown.
         """
         keys = self.partners.keys(node, i)
         if not keys or node.id in self._narrowed:
@@ -172,9 +174,10 @@ class NewRowOrigins:
         return with_partner(self.partners, (node, i), found, len(fields))
 
     def _other_rows(self, node: Node, i: int, fields: KnownFields) -> set[FieldsOf] | None:
-        """The rows that have fields which what is new in an input does not have.
+        """Origins that have the fields which new rows of input `i` lack; None if unknown.
 
-        A pair has those of the other side, too; who keeps a row of a key has those of the old one.
+        A pair has the fields of its other side; an operator that stores a row per key has those of
+        the stored row.
         """
         if not has_some(fields):
             return None
@@ -192,7 +195,7 @@ class NewRowOrigins:
         return united((self.stored.of(stream, met, wanted), new))
 
     def _of_kept(self, node: Node, i: int, fields: KnownFields) -> set[FieldsOf] | None:
-        """The rows that a key's row was before a range, or is made in it."""
+        """A key's stored row before a range, and the rows that may replace it in the range."""
         key = key_paths(result_key(node) or ())
         met = self.lookups((Endpoint(node.id), key), (node.inputs[i], key))
         if self.stored.slot(node) is None or met is None:
@@ -201,21 +204,25 @@ class NewRowOrigins:
         return united((self.stored.of(Endpoint(node.id), met, fields), new))
 
     def adds(self, stream: NodeId) -> bool:
-        """Whether what is new in a stream is told apart from the rest."""
+        """True if the new rows of a stream are distinguished: it is no changelog, or emits its
+        updates.
+        """
         return self._kinds[stream] is not Kind.G or stream in self._plan.in_changes
 
     def tells(self, node: Node) -> bool:
-        """Whether what is new in what reaches back is made of what is new in the inputs."""
+        """True if new rows of a stream with a past are derived from new rows of the inputs
+        alone.
+        """
         streams = (node.id, *(e.node for e in node.inputs))
         reaches_back = self._kinds[node.id] is not Kind.E
         return reaches_back and all(map(self.adds, streams))
 
     def tells_changes(self, node: Node) -> bool:
-        """Whether results by key are told by those of the keys that change."""
+        """True if a keyed result emits updates of the changed keys, and its input emits its own."""
         return node.id in self._plan.in_changes and self.adds(node.inputs[0].node)
 
     def _comes_with(self, node: Node) -> range | None:
-        """The inputs with whose new rows all new rows of a node come."""
+        """The inputs whose new rows are the origins of all new rows of a node; None if unknown."""
         kinds = [self._kinds[e.node] for e in node.inputs]
         events, told = [k is Kind.E for k in kinds], all(self.adds(e.node) for e in node.inputs)
         cls, every, found = node.cls, range(len(kinds)), None
@@ -244,18 +251,18 @@ class NewRowOrigins:
 
 
 def _of_events(cls: Product | KeyMatch | AsOf, kinds: Sequence[Kind]) -> range | None:
-    """The inputs with whose rows all pairs or matches come that are events."""
+    """The inputs whose rows are the origins of all pairs or matches in a batch stream."""
     both, keeps = range(2), frozenset({0})
     if isinstance(cls, Product):
         keeps = cls.keeps
     if isinstance(cls, KeyMatch) and cls.wanted:
-        keeps = frozenset()  # who stays for a match comes with it
+        keeps = frozenset()  # a row that needs a match depends on it
     alone = (both[i : i + 1] for i in both if kinds[i] is Kind.E and set(keeps) <= {i})
     return next(alone, both if set(kinds) == {Kind.E} else None)
 
 
 def _other_side(node: Node, i: int) -> int | None:
-    """The input of which an item has fields that comes with another input, by a key."""
+    """The input whose fields a keyed pair has besides those of input `i`; None if there is none."""
     cls = node.cls
     if isinstance(cls, Product):
         return 1 - i if cls.meets is PairedItems.KEY else None
@@ -265,14 +272,16 @@ def _other_side(node: Node, i: int) -> int | None:
 
 
 def _keeps_a_row(node: Node) -> bool:
-    """Whether the node's result for a key is one of the rows that came for it, and is stored."""
+    """True if the node stores for each key one of the rows that have arrived for it."""
     cls = node.cls
     kept = isinstance(cls, RunningResult) and cls.of.keyed and not cls.changes
     return kept and cls.passes is PassedItems.EARLIER and result_key(node) is not None
 
 
 class Partners:
-    """What the joins of a plan let pass of rows by which stored ones are looked up."""
+    """Filters the rows by which stored rows are looked up: only those that pass the plan's
+    joins.
+    """
 
     def __init__(self, plan: TickPlan, origins: NewRowOrigins) -> None:
         self._plan, self._graph = plan, plan.graph
@@ -281,8 +290,9 @@ class Partners:
         self._on_path = set[NodeId]()
 
     def keys(self, node: Node, i: int) -> Sequence[FieldPath]:
-        """The leaves of the key by which rows of an input of a join find their partner; none where
-        the node lets pass rows without one, or nothing is known of who has none.
+        """The leaves of the key by which rows of a join's input find their partner.
+
+        Empty if the join keeps rows without a partner, or if the other input is not filtered.
         """
         other = 1 - i
         if other not in _inputs_of_all(node):
@@ -292,14 +302,14 @@ class Partners:
         return [own for own, _ in self._stored.pairs(*sides(node, i))]
 
     def narrowed(self, node: Node, i: int, one: Lookup) -> Lookup:
-        """A lookup in an input of a join, by those rows alone that find a partner."""
+        """The lookup in an input of a join, by only those rows that may find a partner."""
         has = dict(one.fields)
         known = tuple(has.get(own) for own in self.keys(node, i))
         return replace(one, by=self.meeting(node, i, one.by, known)) if known else one
 
     def meeting(self, node: Node, i: int, by: LookupSource, known: KnownFields) -> LookupSource:
-        """Those of some rows that find a partner, or may do, where they are met in an input of a
-        join; `known`: where they have the leaves of `keys`.
+        """The rows `by` that may find a partner for input `i` of a join; `known` are their paths of
+        `keys`.
         """
         theirs = tuple(their for _, their in self._stored.pairs(*sides(node, i)))
         return self._agreeing(by, known, node.inputs[1 - i], theirs)
@@ -307,9 +317,9 @@ class Partners:
     def _agreeing(
         self, by: LookupSource, known: KnownFields, stream: Endpoint, fields: KnownFields
     ) -> LookupSource:
-        """Those of some rows that agree with a row of a stream in some fields.
+        """The rows `by` that match a row of a stream in some fields.
 
-        Any of them may be left in: so a cycle is not followed twice, and the search ends.
+        Any row may be left in. So the search stops where it would enter a node twice, and ends.
         """
         node = self._graph[stream.node]
         if node.id in self._on_path or not self._are_few(node):
@@ -331,9 +341,10 @@ class Partners:
         other: tuple[Endpoint, KnownFields],
         filters: tuple[Fn, ...],
     ) -> LookupSource:
-        """Those of some rows that agree with a stored one which passes filters, or with a new one.
+        """The rows `by` that match a stored row which passes the filters, or a new row.
 
-        All of them where one of them may agree with many, so that these are not looked up for it.
+        All rows if one of them may match many stored rows: these would be looked up for the filter
+        alone.
         """
         stream, theirs = other
         asked = Lookup.of(by, theirs, known)
@@ -352,9 +363,9 @@ class Partners:
         return MeetingRows(by, partners)
 
     def _are_few(self, node: Node) -> bool:
-        """Whether a stream is made of stored rows of which filters let pass some alone."""
+        """True if a stream is derived from stored rows, and filters remove some of these."""
         if node.id not in self._few:
-            self._few[node.id] = False  # what comes round is not asked again
+            self._few[node.id] = False  # a cycle adds no answer of its own
             filters = self._filters(node)
             below = (self._graph[node.inputs[i].node] for i in _inputs_of_all(node))
             self._few[node.id] = (
@@ -363,18 +374,22 @@ class Partners:
         return self._few[node.id]
 
     def _filters(self, node: Node) -> tuple[Fn, ...] | None:
-        """The filters that stored rows pass to be those of a stream; None where more is between."""
+        """The filters between stored rows and a stream; None if there are other operators
+        between.
+        """
         node, filters = _behind_filters(self._graph, node)
         return None if self._stored.slot(node) is None else filters
 
     def _is_one_row(self, rows: FoundRows) -> bool:
-        """Whether a lookup finds one row at most for each that it is made by."""
+        """True if a lookup matches at most one stored row for each row that looks up."""
         key = result_key(self._graph[self._plan.slot(rows.slot).stream.node])
         return key is not None and set(key_paths(key)) <= {path[:1] for path in rows.found.mine}
 
 
 def _behind_filters(graph: Graph, node: Node) -> tuple[Node, tuple[Fn, ...]]:
-    """What is behind filters, and those of them that may be asked again: they give the same."""
+    """The node behind filters, and those filters that may be evaluated again with the same
+    result.
+    """
     filters: list[Fn] = []
     for stream in first_inputs(graph, Endpoint(node.id)):
         node = graph[stream.node]
@@ -385,7 +400,7 @@ def _behind_filters(graph: Graph, node: Node) -> tuple[Node, tuple[Fn, ...]]:
 
 
 def _inputs_of_all(node: Node) -> Collection[int]:
-    """The inputs of which a row is in, or was asked for, each row that a node gives."""
+    """The inputs that every output row of a node depends on, as a source or through a filter."""
     match cls := node.cls:
         case PerItem() | Projection():
             return (0,)
@@ -401,40 +416,40 @@ def _inputs_of_all(node: Node) -> Collection[int]:
             assert_never(cls)
 
 
-# What is compared with the least or the greatest value of a stored result: few of its rows.
+# Min/max lookups: rows that are compared with the minimum or maximum of a stored result.
 #
-# `greatest = totals -> aggregate(v=max("v"))` and `totals -> join(right=greatest, on="v")` look
-# at all totals, as they are written. A range changes those of some keys. Of the others none
-# becomes more or less, so that only those with the greatest value can matter: the rows of the
-# keys that change and these are enough, for the greatest as for whoever has it. And whatever is
-# looked up by the rows of the join is looked up by these.
+# `greatest = totals -> aggregate(v=max("v"))` and `totals -> join(right=greatest, on="v")` read all
+# totals as written. A range changes the totals of some keys. The others stay the same, so only
+# those with the maximum can matter. The rows of the changed keys and the rows with the maximum are
+# enough for both the aggregate and the join, and so they are for lookups by rows of the join.
 
 
 ShownNames = Mapping[str, str]
-"""Columns of a stream, by those of what it is a projection of."""
+"""By columns of a projection's input: their names in its output."""
 
 
 @dataclass(frozen=True, slots=True)
 class _StoredResult:
-    """A stream that is a stored result by key, or a projection of one."""
+    """A stream that is a stored keyed result, or a projection of one."""
 
     result: Node
     names: ShownNames
 
     def column(self, shown: str) -> str | None:
-        """The column of the result that a column of the stream is."""
+        """The result's column that a column of the stream shows."""
         return next((own for own, name in self.names.items() if name == shown), None)
 
 
 class ExtremesRead:
-    """Which stored rows are looked at by those who want the least or greatest of them."""
+    """The stored rows that readers of their minimum or maximum need."""
 
     def __init__(self, plan: TickPlan, origins: NewRowOrigins) -> None:
         self._plan, self._graph, self._origins = plan, plan.graph, origins
 
     def of(self, node: Node, i: int) -> Lookups | None:
-        """What an operator looks at of an input; None where it is no extreme of it, nor what has
-        one, or not known.
+        """The rows that an operator needs of input `i`, as lookups by minimum or maximum.
+
+        None if it neither computes nor compares one, or if the rows are unknown.
         """
         if with_extremes(node.cls) is WithExtremes.VALUE:
             extremes = extremes_of(node.args)
@@ -443,8 +458,8 @@ class ExtremesRead:
         return None if extreme is None else self._looked_at(node.inputs[i], (extreme,))
 
     def all_rows(self, stream: Endpoint, fields: KnownFields) -> set[FieldsOf] | None:
-        """The rows of which come all of a stream, who has an extreme, with these fields of its
-        items; None where all are not known.
+        """The origins of all rows of a stream whose operator reads min/max rows, with these fields;
+        None if they are not all known.
         """
         stored = self._origins.stored
         for passed in first_inputs(self._graph, stream):
@@ -464,7 +479,9 @@ class ExtremesRead:
         return None
 
     def _met(self, node: Node, i: int) -> ExtremeValue | None:
-        """The extreme of an input that its items are compared with: they are to be equal."""
+        """The minimum or maximum of input `i` that the other input has, where a join compares for
+        equality.
+        """
         if with_extremes(node.cls) is not WithExtremes.PAIRS:
             return None
         if isinstance(node.cls, KeyMatch) and i == 1:
@@ -487,7 +504,7 @@ class ExtremesRead:
         return None
 
     def _looked_at(self, stream: Endpoint, extremes: Collection[ExtremeValue]) -> Lookups | None:
-        """The rows with one of the extremes, beside those of the keys that change."""
+        """Lookups of the rows with one of these values, and of the rows of changed keys."""
         stored, own = self._stored(stream), self._changing(stream)
         if stored is None or own is None:
             return None
@@ -510,7 +527,7 @@ class ExtremesRead:
         return frozenset(found)
 
     def _changing(self, stream: Endpoint) -> Lookups | None:
-        """What finds the rows of the keys that change; None where all may."""
+        """Lookups of the rows of changed keys; None if all keys may change."""
         stored = self._stored(stream)
         if stored is None:
             return None
@@ -526,7 +543,9 @@ class ExtremesRead:
         return frozenset(found)
 
     def _stored(self, stream: Endpoint) -> _StoredResult | None:
-        """The stored result by key that a stream is, all columns of the key among those shown."""
+        """The stored keyed result that a stream shows with all columns of the key; None if there is
+        none.
+        """
         node, names = self._through(stream)
         if with_extremes(node.cls) is not WithExtremes.STORED:
             return None
@@ -537,7 +556,7 @@ class ExtremesRead:
         return _StoredResult(node, names) if key and {*key} <= names.keys() else None
 
     def _through(self, stream: Endpoint) -> tuple[Node, ShownNames]:
-        """What a stream is a projection of, and the names of columns that stay."""
+        """The stream that a stream is a projection of, and the names of the unchanged columns."""
         projections: list[tuple[Node, Projection]] = []
         for below in first_inputs(self._graph, stream):
             node = self._graph[below.node]

@@ -32,23 +32,23 @@ from hydro_core.plan.tick_plan import Kind, StateSlot, TickPlan, group_key, key_
 from hydro_core.types.item import FieldPath, ItemType, Row, at, leaves
 from hydro_core.types.item import children as fields_in
 
-# Lookups: stored rows that agree with other rows in some fields, in one step or in several.
+# Lookups: stored rows that have the same values as other rows in some fields, in one step or more.
 #
-# What arrives is where a search begins. A row that is found has further fields, by which rows of
-# another slot are found: the orders that arrive find their customers, and these their nations.
+# A search starts with arriving rows. A matched row has further fields, by which rows of another
+# state table are matched: arriving orders match their customers, and these their nations.
 
 
 ZERO: FieldPath = ("\0",)
-"""In place of a leaf: the long 0, which a column is in each row. No column has this name."""
+"""In place of a leaf: the long 0, a column that every row has. No real column has this name."""
 FieldPairs = tuple[tuple[FieldPath, FieldPath], ...]
-"""Leaves of items, each with a leaf of other items."""
+"""Pairs of leaves, one of an item and one of another item."""
 MOST_STEPS = 8
-"""A search goes through so many slots at most, and reads all rows of the next one."""
+"""The most state tables that a search goes through; of the next one it reads all rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundRows:
-    """The rows of a slot that a lookup finds."""
+    """The rows of a state table that a lookup matches."""
 
     slot: str
     found: Lookup
@@ -60,7 +60,7 @@ class FoundRows:
 
 @dataclass(frozen=True, slots=True)
 class PassingRows:
-    """The rows that pass some filters, which others never get beyond."""
+    """The rows that pass some filters; other rows have no further effect."""
 
     of: str | FoundRows
     filters: tuple[Fn, ...]
@@ -71,11 +71,11 @@ class PassingRows:
 
 @dataclass(frozen=True, slots=True)
 class MeetingRows:
-    """The rows that find a partner, without which they never get beyond a join."""
+    """The rows that find a partner; other rows do not pass the join."""
 
     of: LookupSource
     partners: frozenset[Lookup]
-    """Which rows they agree with, in one of these ways."""
+    """The partners, matched in at least one of these ways."""
 
     def __str__(self) -> str:
         return f"{self.of} that meets ({'; '.join(sorted(map(str, self.partners)))})"
@@ -83,15 +83,15 @@ class MeetingRows:
 
 @dataclass(frozen=True, slots=True)
 class RowsSinceLate:
-    """The rows of one tick that do not come after all those found with their keys."""
+    """The rows of one tick that are not ordered behind all stored rows of their keys: late rows."""
 
     of: LookupSource
     tails: FoundRows
-    """The last stored rows of keys."""
+    """The last stored rows of the keys."""
     keys: FieldPairs
-    """The leaves of a key in a stored row, each with that in a row that comes."""
+    """The leaves of the key in a stored row, each with that in an arriving row."""
     orders: FieldPairs
-    """The same of what rows are ordered by."""
+    """The leaves of the order in a stored row, each with that in an arriving row."""
     descending: bool = False
 
     def __str__(self) -> str:
@@ -100,7 +100,7 @@ class RowsSinceLate:
 
 @dataclass(frozen=True, slots=True)
 class LeavingRows:
-    """The stored rows of a slot that leave a window of so many ticks in a tick."""
+    """The stored rows of a state table that leave a window of `ticks` ticks."""
 
     slot: str
     ticks: int
@@ -111,19 +111,19 @@ class LeavingRows:
 
 @dataclass(frozen=True, slots=True)
 class ExtremeRows:
-    """The stored rows of a slot with the least or the greatest values of a leaf, nulls apart, of
-    those that lookups do not find.
+    """The stored rows of a state table with the least or greatest non-null values of a leaf, among
+    those that other lookups do not match.
     """
 
     slot: str
     leaf: FieldPath
     greatest: bool
     key: tuple[FieldPath, ...]
-    """The leaves of a key of which the slot has one row at a tick."""
+    """The leaves of a key; the state table has at most one row for each key at a tick."""
     beside: frozenset[Lookup]
-    """What finds the others."""
+    """The lookups whose rows are left out."""
     count: int = 1
-    """At least so many rows; of equal ones all."""
+    """The least number of rows; rows equal to the last of them are included."""
 
     def __str__(self) -> str:
         which = "greatest" if self.greatest else "least"
@@ -133,15 +133,17 @@ class ExtremeRows:
 
 @dataclass(frozen=True, slots=True)
 class RowsBefore:
-    """Of each key the numbers before the least one that its rows have, each with such a row."""
+    """For each key, the `count` numbers before the least number of its rows, each with such a
+    row.
+    """
 
     of: FoundRows
     keys: tuple[FieldPath, ...]
     """The leaves of a key."""
     number: FieldPath
-    """Where a row has its number, from 1 on."""
+    """The leaf with a row's number, which starts at 1."""
     count: int
-    """How many numbers."""
+    """The count of numbers."""
 
     def __str__(self) -> str:
         return f"{self.count} before {self.of}"
@@ -149,21 +151,21 @@ class RowsBefore:
 
 @dataclass(frozen=True, slots=True)
 class RowsUpToNext:
-    """Right rows of an as-of join, each with the places of the left rows that may find it.
+    """Right rows of an as-of join, each with the interval of left rows that it may be a partner of.
 
-    These begin where it stands, and end before the next stored row of its key that stands behind
-    it. An item is the row, and the first and the last place.
+    The interval starts at the row's own value of the order and ends before the next stored row of
+    its key. An item has the row, the first value, and the last value.
     """
 
     of: LookupSource
     stored: FoundRows
-    """The stored right rows of their keys, which all stay."""
+    """The stored right rows of the same keys; none of them is ever deleted."""
     keys: FieldPairs
-    """The leaves of a key in a stored row, each with that in a row that comes."""
+    """The leaves of the key in a stored row, each with that in an arriving row."""
     place: tuple[FieldPath, FieldPath]
-    """Where the place stands in both."""
+    """The leaf of the order in a stored row and in an arriving row."""
     forward: bool = False
-    """The left rows are those before it."""
+    """True if partners of a right row are the left rows before it."""
 
     def __str__(self) -> str:
         return f"{self.of} up to the next of {self.stored}"
@@ -181,23 +183,23 @@ DerivedRows = (
     | RowsUpToNext
     | ExtremeRows
 )
-"""Rows that are told from others."""
+"""Rows that are derived from a batch or from stored rows."""
 LookupSource = str | DerivedRows
-"""The batch of an input, by its name, or rows that are told from it."""
+"""The batch of an input, by its name, or rows that are derived from one."""
 
 
 @dataclass(frozen=True, slots=True)
 class LookupBounds:
-    """Those items alone that stand, in an order, between two places which the others have: not
-    before the first place of those with which they agree, and not behind the last one.
+    """An interval of an order: a lookup matches only items between the first and the last value
+    that the rows looking up have, both included.
     """
 
     first: FieldPairs = ()
-    """What items are ordered by, each leaf with that of the others' place; without any there is no
-    first place.
+    """The leaves of the order, each with that of the first value in the rows looking up; empty:
+    unbounded.
     """
     last: FieldPairs = ()
-    """The same of the last place."""
+    """The same for the last value."""
     descending: bool = False
 
     def __str__(self) -> str:
@@ -208,17 +210,18 @@ class LookupBounds:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Stored items that agree in some fields with a row of an input's batch, or of what is found
-    before.
+    """Stored items that equal a source row in some fields.
+
+    The source is the batch of an input, or rows that are matched before.
     """
 
     by: LookupSource
     fields: FieldPairs
-    """Leaves of the stored items, each with the leaf of the other's items that it equals. Without
-    any all items are found, where there is another.
+    """Leaves of the stored items, each with the equal leaf of the source rows. Without any, all
+    items match as soon as there is a source row.
     """
     bounds: LookupBounds | None = None
-    """Which of these items alone; None: all."""
+    """An interval that the items are in; None: no restriction."""
 
     @staticmethod
     def of(
@@ -227,7 +230,7 @@ class Lookup:
         """The lookup by the fields that are known on both sides."""
         pairs = zip(mine, theirs, strict=True)
         known = ((m, t) for m, t in pairs if m is not None and t is not None)
-        # what is 0 in all stored items tells none from another
+        # all stored items have 0 there, so it selects nothing
         return Lookup(by, tuple((m, t) for m, t in known if m != ZERO))
 
     @property
@@ -242,7 +245,7 @@ class Lookup:
 
     @property
     def steps(self) -> int:
-        """Through how many slots the search goes before this one."""
+        """The number of state tables that the search reads before this lookup."""
         return _steps_to(self.by)
 
     def __str__(self) -> str:
@@ -255,7 +258,7 @@ Lookups = frozenset[Lookup]
 
 
 def _steps_to(rows: LookupSource) -> int:
-    """Through how many slots the search for some rows goes."""
+    """The number of state tables that the search for some rows reads."""
     match rows:
         case str() | LeavingRows():
             return 0
@@ -270,7 +273,7 @@ def _steps_to(rows: LookupSource) -> int:
 
 
 def derived_rows(lookups: Iterable[Lookup]) -> tuple[DerivedRows, ...]:
-    """All rows that are to be known for these lookups, each after those that it is told from."""
+    """All rows that these lookups need, each after the rows that it is derived from."""
     known: dict[DerivedRows, None] = {}
 
     def visit(rows: LookupSource) -> None:
@@ -307,57 +310,59 @@ def _name(path: FieldPath) -> str:
     return "0" if path == ZERO else ".".join(path) or "item"
 
 
-# Which stored rows a stream's rows are made of, and what these know of its fields.
+# Stored rows behind a stream: which stored rows its rows derive from, and the fields they share.
 #
-# A search goes through operators down to what is stored: rows that are wanted by some fields are
-# found by the fields of the inputs that these are. In a join, a field of one side finds rows
-# there, and their keys those of the other side.
+# A search follows the lineage of fields from a stream down to state tables. A field of a join's
+# output belongs to one side and matches rows there; their keys match rows of the other side.
 
 
 KnownFields = tuple[FieldPath | None, ...]
-"""Fields of items; None for one that is not known."""
+"""Fields of items; None for an unknown one."""
 KeyPaths = tuple[Sequence[FieldPath], Sequence[FieldPath]]
 """The parts of a key in the items of two streams."""
 KeyedStream = tuple[Endpoint, Sequence[FieldPath]]
-"""A stream, and the parts of the key by which its items are met."""
+"""A stream, and the parts of the key by which its items are matched."""
 FieldsOf = tuple[LookupSource, KnownFields]
-"""Rows from which fields are known, and where they have them."""
+"""Rows that have some fields, and the paths of the fields in them."""
 
 
 class JoinsThatDrop(Protocol):
-    """Which rows the joins of a plan let pass."""
+    """The rows that the joins of a plan let pass."""
 
     def keys(self, node: Node, i: int) -> Sequence[FieldPath]:
-        """The leaves by which rows of an input are asked for a partner; none: all may pass."""
+        """The leaves by which rows of an input need a partner; empty: all rows may pass."""
 
     def meeting(self, node: Node, i: int, by: LookupSource, known: KnownFields) -> LookupSource:
-        """Those of some rows that may find a partner, which have the leaves at these places."""
+        """The rows `by` that may find a partner; `known` are their paths of `keys`."""
 
 
 class StoredRows:
-    """Finds what is stored of the streams of a plan, and how fields go through its operators."""
+    """State tables behind the streams of a plan, and the lineage of fields through its
+    operators.
+    """
 
     def __init__(self, plan: TickPlan) -> None:
         self._plan, self._graph, self._kinds = plan, plan.graph, plan.kinds
         self.joins: JoinsThatDrop | None = None
-        """What is asked of rows that are found on the way to others."""
+        """Filters for rows that are looked up on the way to others; None: no filters."""
         self._maps = {node.id: map_of(plan.typed, node) for node in plan.graph}
         self._on_path = set[NodeId]()
-        """The nodes between the stream that a search began with and where it is now."""
+        """The nodes between the start of a search and its current node."""
 
     def of(self, stream: Endpoint, met: Collection[Lookup], fields: KnownFields) -> FieldSources:
-        """The stored rows that have these fields of the rows that lookups find in a stream.
+        """The stored rows behind the rows that lookups match in a stream, with the paths of these
+        fields.
 
-        Rows that are new in the range are not among them. None where it is not known, or no field.
+        New rows of the range are not included. None if the rows are unknown, or no field is given.
 
-        The search ends: it never enters a node of its own path, so that a path has at most as many
-        nodes as the plan. A stream of a cycle, which is made of its own rows, is not known. Neither
-        the lookups nor the fields say that a search is in a cycle: both may change on the way
-        round, and the keys of joins are added to the fields.
+        The search ends: it never enters a node twice on one path, so a path has at most as many
+        nodes as the plan. A stream of a cycle, which is derived from its own rows, is unknown.
+        Lookups and fields do not reveal a cycle: both may change on the way, and the keys of joins
+        are added to the fields.
         """
         node = self._graph[stream.node]
         if self._kinds[node.id] is Kind.E:
-            return set()  # all of it is new
+            return set()  # a batch stream has new rows only
         if not has_some(fields) or not all(one.fields for one in met):
             return None
         if max((one.steps for one in met), default=0) >= MOST_STEPS:
@@ -378,7 +383,9 @@ class StoredRows:
     def _of_input(
         self, node: Node, i: int, met: Collection[Lookup], fields: KnownFields
     ) -> FieldSources:
-        """The stored rows of an input; where the node drops those without a partner, the others."""
+        """The stored rows of an input, without those that have no partner where the node drops
+        these.
+        """
         stream = node.inputs[i]
         keys = () if self.joins is None or not has_some(fields) else self.joins.keys(node, i)
         if self.joins is not None and keys:
@@ -389,7 +396,9 @@ class StoredRows:
         return self.of(stream, met, fields)
 
     def slot(self, node: Node) -> StateSlot | None:
-        """The slot that has all rows of a stream as they were before the range."""
+        """The state table that has all rows of a stream as they were before the range; None if none
+        has.
+        """
         if (
             node.cls.holds not in (PastExtent.HISTORY, PastExtent.STATE)
             or node.id not in self._plan.reads
@@ -403,9 +412,9 @@ class StoredRows:
         return slot if serves else None
 
     def side(self, node: Node, i: int, one: Lookup) -> Collection[Lookup] | None:
-        """What a lookup in the pairs, or matches, of two streams looks up in one of them.
+        """Lookups in input `i` that match the sides of all pairs or matches which a lookup matches.
 
-        None where that is not known.
+        None if they are unknown.
         """
         inner = self.inner(node, i, one)
         if inner.fields:
@@ -421,7 +430,7 @@ class StoredRows:
         return [Lookup.of(by, (own for own, _ in pairs), fields) for by, fields in known]
 
     def inner(self, node: Node, i: int, one: Lookup) -> Lookup:
-        """A lookup in what an operator gives as one in an input; some fields may not be there."""
+        """A lookup in an operator's output as one in an input; it may have fewer fields."""
         mine = self.through(node, i, self.shared(node, one.mine))
         found = Lookup.of(one.by, mine, one.theirs)
         if one.bounds is None or not found.fields:
@@ -433,14 +442,14 @@ class StoredRows:
         return replace(found, bounds=bounds)
 
     def _through_pairs(self, node: Node, i: int, orders: FieldPairs) -> FieldPairs:
-        """What an input's items are ordered by, up to the first leaf that is not there."""
+        """The order of an output as one of the input, up to the first leaf that the input lacks."""
         mine = self.through(node, i, self.shared(node, tuple(own for own, _ in orders)))
         pairs = zip(mine, orders, strict=True)
         known = takewhile(lambda pair: pair[0] is not None, pairs)
         return tuple((own, theirs) for own, (_, theirs) in known if own is not None)
 
     def pairs(self, mine: KeyedStream, other: KeyedStream) -> list[tuple[FieldPath, FieldPath]]:
-        """The leaves of the key by which the items of two streams meet, on both sides."""
+        """The leaves of the key by which the items of two streams are matched, on both sides."""
         found: list[tuple[FieldPath, FieldPath]] = []
         for own, their in zip(mine[1], other[1], strict=True):
             parts = at(self.item(mine[0]), own), at(self.item(other[0]), their)
@@ -453,9 +462,9 @@ class StoredRows:
         return found
 
     def shared(self, node: Node, fields: KnownFields) -> KnownFields:
-        """The fields of an item by which all items are found that it depends on.
+        """The fields that an item shares with all stored items it depends on.
 
-        A result by key depends on items of before, of which it shares the key alone.
+        A keyed result depends on earlier items, which share only its key.
         """
         key = None if self._kinds[node.id] is Kind.E else group_key(node)
         if key is None:
@@ -464,9 +473,9 @@ class StoredRows:
         return tuple(f if f and f[0] in parts else None for f in fields)
 
     def through(self, node: Node, i: int, fields: KnownFields) -> KnownFields:
-        """The fields of an input that fields of the output are, where they are."""
+        """The paths in input `i` of the output's fields; None for a field that the input lacks."""
         found = self._maps[node.id]
-        # which row is the nearest depends on all rows of the key
+        # the nearest row depends on all rows of the key
         found = None if isinstance(node.cls, AsOf) and i == 1 else found
         equal = {} if found is None else found.equal
         keys, zeros = _keys_through(node, i), self._zeros(node)
@@ -485,7 +494,7 @@ class StoredRows:
         return tuple(None if path is None else one(path) for path in fields)
 
     def _zeros(self, node: Node) -> Collection[FieldPath]:
-        """The columns that a node makes 0 in each row."""
+        """The columns that a node sets to 0 in each row."""
         if not isinstance(node.cls, Projection):
             return ()
         item = self.item(node.inputs[0])
@@ -493,14 +502,16 @@ class StoredRows:
         return [(name,) for name, of in made.items() if isinstance(of, Fn) and _is_zero(of)]
 
     def item(self, stream: Endpoint) -> ItemType:
-        """The type of a stream's items; the copies of a `tee` have that of what it copies."""
+        """The type of a stream's items; a copy of `tee` has the type of the copied stream."""
         types = self._plan.typed
         return (types.types.get(stream) or types.of(stream.node)).item
 
     def _inside(
         self, node: Node, met: Collection[Lookup], fields: KnownFields
     ) -> Iterator[tuple[int, Collection[Lookup] | None, KnownFields]]:
-        """The inputs that have the fields, with the lookups there; None for those not known."""
+        """The inputs that have the fields, each with the lookups there; None for unknown
+        lookups.
+        """
         cls = node.cls
         match cls:
             case Linear() | DistinctItems():
@@ -525,16 +536,16 @@ class StoredRows:
 
 
 FieldSources = set[FieldsOf] | None
-"""Rows that have some fields of a stream's rows; None where these are not known."""
+"""Rows that have some fields of a stream's rows; None if they are unknown."""
 
 
 def with_partner(
     joins: JoinsThatDrop, of: tuple[Node, int], found: FieldSources, many: int
 ) -> FieldSources:
-    """Those of the rows of a join's input that may find a partner, with the `many` fields that are
-    wanted; behind these, what is found has the join's keys.
+    """The rows of a join's input that may find a partner, with their first `many` fields.
 
-    None where not all rows are known, or some know none of the fields that are wanted: others may.
+    The fields behind these are the join's keys. None if the rows are not all known, or if a row has
+    none of the first fields: other rows may have them.
     """
     if found is None or not all(has_some(known[:many]) for _, known in found):
         return None
@@ -542,7 +553,7 @@ def with_partner(
 
 
 def _is_zero(fn: Fn) -> bool:
-    """Whether a function gives the long 0, whatever it gets."""
+    """True if a function returns the long 0 for each item."""
     of = fn.tree
     return isinstance(of, Const) and type(of.value) is int and of.value == 0 and not fn.returns
 
@@ -552,7 +563,7 @@ def has_some(fields: KnownFields) -> bool:
 
 
 def keys_of_pairs(node: Node) -> KeyPaths:
-    """The parts of the key by which the two inputs of a product, or a match, meet."""
+    """The parts of the key by which the two inputs of a product or a match are compared."""
     cls, key = node.cls, key_paths(node.args.get("on") or ())
     how: PairedItems | MatchCondition = PairedItems.ALL
     if isinstance(cls, Product):
@@ -573,13 +584,13 @@ def keys_of_pairs(node: Node) -> KeyPaths:
 
 
 def sides(node: Node, i: int) -> tuple[KeyedStream, KeyedStream]:
-    """An input of a product, or a match, and the other one, each with its key."""
+    """An input of a product or a match and the other one, each with its key."""
     keys = keys_of_pairs(node)
     return (node.inputs[i], keys[i]), (node.inputs[1 - i], keys[1 - i])
 
 
 def united(parts: Iterable[FieldSources]) -> FieldSources:
-    """All of them; None where some are not known."""
+    """The union; None if one part is unknown."""
     found: set[FieldsOf] = set()
     for part in parts:
         if part is None:
@@ -589,8 +600,9 @@ def united(parts: Iterable[FieldSources]) -> FieldSources:
 
 
 def _keys_through(node: Node, i: int) -> Mapping[FieldPath, FieldPath]:
-    """The parts of the key in an item, each with where it is in an item of an input with which the
-    item comes or goes: one that is padded, or only asked for, has no other field in common.
+    """By parts of the key in an output item: their paths in an item of input `i`.
+
+    A padded or filtered row has no other field in common with input `i`.
     """
     keys = keys_of_pairs(node)
     return dict(zip(keys[0], keys[i], strict=True)) if keys[0] else {}
