@@ -2,6 +2,7 @@
 
 A function that is stored by name is looked up when it is first called, and must still be what it
 was: a deployment does not change because a module does.
+It stands apart from the codec, since Spark's workers load it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Builds the deployment of a program and its optimized plan."""
+"""Builds the deployment of a program and its optimized plan.
+
+It stands apart from the record, which loads without the optimizer.
+"""
 
 from __future__ import annotations
 
