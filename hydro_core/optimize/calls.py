@@ -39,13 +39,13 @@ from hydro_core.optimize.loop import cycle_of
 from hydro_core.optimize.rule import FeedbackShape, Payload
 from hydro_core.types.item import ItemType, Row
 
-# Whether functions may be asked about items that the program never shows them.
+# Functions that may be called with items that the program never passes to them.
 
 
 def is_total(fn: Fn, item: ItemType, *, there: bool = False) -> bool:
-    """Whether the function has a value for every item of the type, null among them.
+    """True if the function has a value for every item of the type.
 
-    Not for null, if items are `there`.
+    Null is among the items unless they are `there`.
 
     >>> import ast
     >>> from hydro_core.functions.read import read_function
@@ -72,11 +72,11 @@ class FunctionUses:
     types: dict[Fn, set[tuple[ItemType, bool]]] = field(default_factory=dict)
 
     def add(self, fn: Fn, item: ItemType, *, there: bool) -> None:
-        """The function may be asked about items of the type, of which none is null if `there`."""
+        """The function may be called with items of the type; if `there`, no item is null."""
         self.types.setdefault(fn, set()).add((item, there))
 
     def are_total(self, fns: Iterable[Fn]) -> bool:
-        """Whether all of them have a value for every item that they may be asked about."""
+        """True if all functions have a value for every item that they may be called with."""
         known = self.types.get
         return all(
             known(fn) and all(is_total(fn, item, there=there) for item, there in self.types[fn])
@@ -84,27 +84,27 @@ class FunctionUses:
         )
 
 
-# Which nodes may be in a plan, so that no tick fails that the program completes.
+# Nodes that may be in a plan, so that no tick fails that the program completes.
 #
-# Rules speak of streams, as if functions always had a value. One that fails on an item fails the
-# tick, and `prev(f(a))` asks f a tick earlier than `f(prev(a))` does. So a node that may fail is
-# only allowed where the program itself has shown its function all those items by then: the items
-# are *covered*. They are covered at the program's own nodes; from there to what is part of a
-# covered stream, and to what is made of covered items only.
+# Rules treat functions as if they always had a value. But a function that fails on an item fails
+# the tick, and `prev(f(a))` calls f a tick earlier than `f(prev(a))` does. So a node that may fail
+# is allowed only where the program itself has called its function with all those items by then: the
+# items are *covered*. Items are covered at the program's own nodes, and from there in each part of
+# a covered stream and in each stream derived from covered items only.
 
 
 Asked = int | str
-"""What is asked: the arguments of a node, or its shape where it has none."""
+"""The key of a call: the arguments of a node, or its shape where it has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class _PairedItems:
-    """What is asked of each item together with the single one of a stream."""
+    """A call with each item paired with the single item of a stream."""
 
     key: Asked
     single: ClassId
     by: int | None = None
-    """The aggregate that keeps the items, of its results."""
+    """The aggregate that contains the items, if the call is of its results."""
 
 
 CallKey = Asked | _PairedItems
@@ -142,7 +142,7 @@ def _is_allowed(
 def covered(
     problem: Problem, space: Space, calls: Iterable[tuple[CallKey, ClassId]]
 ) -> set[tuple[CallKey, ClassId]]:
-    """What is asked of which items by then, where these calls are made."""
+    """The calls that are covered, with the classes of their items, if these calls are made."""
     work = _Coverage(problem, space)
     for key, cls in calls:
         work.add(key, cls)
@@ -161,7 +161,7 @@ def covered(
 
 
 class _Coverage:
-    """What is asked of which items, and what facts say of who asks."""
+    """The covered calls, and the facts about calls that imply others."""
 
     def __init__(self, problem: Problem, space: Space) -> None:
         self.found: set[tuple[CallKey, ClassId]] = set()
@@ -171,29 +171,31 @@ class _Coverage:
             for cls in dict.fromkeys(node.inputs):
                 self.readers[cls].append(node)
         self._kept = {by: columns for by, columns in problem.known("kept")}  # noqa: C416 - pairs
-        """The columns that give back the rows that an aggregate keeps, by the aggregate."""
+        """By aggregate: the columns that restore the rows that it contains."""
         self._moved = defaultdict[tuple[CallKey, int], list[int]](list)
-        """The filters that may be asked earlier, by the filter and the operator."""
+        """By filter and operator: the filters that may be called earlier."""
         for p, f, q in problem.known("on_keys", "composed"):
             self._moved[p, f].append(q)
         self._parts = defaultdict[Asked, list[tuple[int, int | None]]](list)
-        """By what is asked in one: its first part, and what is asked of that part's results."""
+        """By call in two parts: its first part, and the call on that part's results."""
         for whole, given, made in problem.known("parts", "moving", "tails", "conjunct"):
             self._parts[whole].append((given, made))
         for whole, one, other, _, _ in problem.known("apart"):
             self._parts[whole] += [(one, None), (other, None)]
         for _, sort, top in problem.known("first_of_key", "first_of_all"):
-            # the first items are found by what a sort asks of all
+            # the first items are found by the calls of a sort over all items
             self._parts[sort].append((top, None))
         self._steps = defaultdict[Asked, list[tuple[int, int]]](list)
-        """By what a sort or a step asks: what is asked beside it, and what asks both."""
+        """By the call of a sort or a step: the call that goes with it, and the call of both."""
         itself = {sort for (sort,) in problem.known("itself")}
         for step, sort, both in problem.known("steps_in_order"):
-            # the sort of items by themselves asks nothing
+            # a sort of items by themselves calls no function
             self._steps[step].append((step if sort in itself else sort, both))
             self._steps[sort].append((step, both))
         self._keyed = defaultdict[Asked, list[tuple[int, int]]](list)
-        """By what asks of rows without a key: what gives it, and what asks the same with it."""
+        """By a call on rows without a key: the projection that adds the key, and the same call with
+        it.
+        """
         for over, key, by_key, _ in problem.known("one_key"):
             self._keyed[over].append((key, by_key))
 
@@ -204,19 +206,20 @@ class _Coverage:
             self.todo.append((key, cls))
 
     def inside(self, key: CallKey, node: ENode) -> None:
-        """What is part of a covered stream is covered."""
+        """Adds the calls on parts of a covered stream."""
         if node.shape.cls.passes in (PassedItems.ALL, PassedItems.SO_FAR):
             for cls in node.inputs:
                 self.add(key, cls)
         if node.shape.cls == _SINGLE and not isinstance(key, _PairedItems):
             self.add(_PairedItems(key, node.inputs[1]), node.inputs[0])
         if node.payload is not None:
-            # a filter may ask what an item was made of instead, or rows with the key of a result
+            # a filter may be called with the item before a projection, or with rows of the key of a
+            # result
             for other in self._moved[key, node.payload]:
                 self.add(other, node.inputs[0])
 
     def outside(self, key: CallKey, node: ENode) -> None:
-        """What has covered items only is covered."""
+        """Adds the calls on streams that have covered items only."""
         cls = node.shape.cls
         if cls == Sum():
             if all((key, read) in self.found for read in node.inputs):
@@ -225,7 +228,9 @@ class _Coverage:
             self.add(key, node.cls)
 
     def outside_paired(self, key: _PairedItems, node: ENode) -> None:
-        """What is asked of items with a single one is asked of some of them, in the same tick."""
+        """Adds the calls on a part of the items that are paired with a single one, in the same
+        tick.
+        """
         passes, payload = node.shape.cls.passes, node.payload
         there = (key, node.inputs[0]) in self.found
         if node.shape.cls == _SINGLE:
@@ -240,7 +245,7 @@ class _Coverage:
             self.add(key, node.cls)
 
     def in_other_words(self, key: Asked, cls: ClassId) -> None:
-        """What asks the same, or a part of it; what parts make is asked of nothing else."""
+        """Adds the calls that are equal to a call or part of it."""
         readers = self.readers[cls]
         whole = any(node.payload == key and _of_items(node) for node in readers)
         for given, made in self._parts[key]:
@@ -260,7 +265,7 @@ class _Coverage:
 
 
 def may_fail(node: ENode, payloads: tuple[Payload, ...], total: Collection[int | str]) -> bool:
-    """Whether the node may fail on some item; arguments that are `total` have a value for all."""
+    """True if the node may fail on some item; arguments that are `total` have a value for all."""
     op = node.shape.op
     if isinstance(node.shape.cls, FeedbackShape) or (
         op is not None and op.fails is FailureMode.ON_ITEMS
@@ -281,33 +286,33 @@ def _aggregates_in(args: Args) -> Iterator[Aggregate]:
 
 
 def call_of(node: ENode) -> tuple[CallKey, ClassId]:
-    """What the node asks, and of which items."""
+    """The call of the node, and the class of its items."""
     key = node.shape.plain if node.payload is None else node.payload
     return key, node.inputs[int(node.shape.cls == _SINGLE)]
 
 
 def _of_items(node: ENode) -> bool:
-    """Whether it makes aggregates, of all its items."""
+    """True if the node computes aggregates of all its items."""
     cls = node.shape.cls
     return isinstance(cls, ByKey) and cls.summary is Summary.AGGREGATES
 
 
-# Whether two programs fail in the same ticks: a proof says that they give the same where both do.
+# Programs that fail in the same ticks: a proof shows that they are equal where neither fails.
 #
-# Rules speak of streams, as if functions always had a value. A plan may fail less often than its
-# program, so a rule may ask a function of fewer items; a program that takes the place of another
-# may not fail less or more, and still be called the same. So what may fail in the one has to be
-# *covered* by what the other asks, as in `calls.py`, and the other way round.
+# Rules treat functions as if they always had a value. A plan may fail less often than its program,
+# so a rule may call a function on fewer items. A program that replaces another as equal may fail
+# neither less nor more. So each call that may fail in one has to be *covered* by the calls of the
+# other, as above, and the other way round.
 
 
 AskedCall = tuple[CallKey, ClassId]
 
 
 def doubtful_in(loaded: LoadedProblem) -> Mapping[str, bool]:
-    """The streams of the program whose operators may fail on some item, by their names, and whether
-    the items that they are asked about may be null.
+    """By name: the streams of the program whose operators may fail on some item, and whether these
+    items may be null.
 
-    Rows of inputs are never null: what has landed has none.
+    Rows of inputs are never null, since a landing has no null rows.
     """
     graph, types = loaded.typed.graph, loaded.typed.types
     rows = [n.id for n in graph.sources.values() if isinstance(types[Endpoint(n.id)].item, Row)]
@@ -332,7 +337,7 @@ def _may_fail(problem: Problem, by: StreamDefinition, *, there: bool) -> bool:
 
 
 def _is_total(problem: Problem, payload: int, there: bool) -> bool:
-    """Whether the functions have a value for every item, or for those that are not null."""
+    """True if the functions have a value for every item, or for every item that is not null."""
     fns = tuple(functions_of(problem.payloads[payload].args))
     return bool(fns) and all(
         len(fn.over) == 1 and is_total(fn, fn.over[0], there=there) for fn in fns
@@ -341,17 +346,17 @@ def _is_total(problem: Problem, payload: int, there: bool) -> bool:
 
 @dataclass(slots=True)
 class FailingCalls:
-    """What may fail behind streams of programs that were loaded together."""
+    """Calls that may fail behind streams of programs that were loaded together."""
 
     problem: Problem
     space: Space
     doubtful: Mapping[str, bool]
-    """What `doubtful_in` gives, before arguments were made one."""
+    """The result of `doubtful_in`, before equal arguments were merged."""
     spelled: Mapping[Any, Sequence[str]]
-    """What is compared: its streams as written, then in other words."""
+    """By comparison: its streams as written, then in other equal forms."""
     definitions: Mapping[str, StreamDefinition] = field(init=False)
     conjuncts: dict[CallKey, tuple[int, ...]] = field(init=False)
-    """What is asked in two parts, as it is written: there may be other ways, which ask less."""
+    """By call: its two parts as written; rules may split it in other ways, with fewer calls."""
 
     def __post_init__(self) -> None:
         self.definitions = {d.name: d for d in self.problem.definitions}
@@ -360,10 +365,10 @@ class FailingCalls:
             self.conjuncts.setdefault(whole, tuple(parts))
 
     def alike(self, one: Hashable, other: Hashable) -> bool:
-        """Whether what makes the one fails in the ticks in which what makes the other does.
+        """True if the calls behind the one fail in the same ticks as the calls behind the other.
 
-        Any two ways to write them will do: what nobody reads depends on the rest of the program,
-        so the words that say least of the one need not be those of the other.
+        Any two ways to write them are compared: equal forms depend on the rest of the program, so
+        the shortest form of the one need not be that of the other.
         """
         ways = product(self._ways_to_write(one), self._ways_to_write(other))
         return any(mine == theirs or self._fail_alike(mine, theirs) for mine, theirs in ways)
@@ -380,7 +385,7 @@ class FailingCalls:
         )
 
     def _ways_to_write(self, compared: Hashable) -> Collection[Collection[str]]:
-        """What may fail behind it, in all words that leave nothing of it out."""
+        """The calls that may fail behind it, in each form that omits none of them."""
         written, *others = map(self._doubtful_behind, self.spelled[compared])
         whole = (found for found in others if len(found) == len(written))
         return dict.fromkeys((written, *whole))
@@ -393,7 +398,9 @@ class FailingCalls:
         return (self.problem.cuts.get(name, name) for name in by.inputs)
 
     def _of(self, streams: Collection[str]) -> tuple[frozenset[object], set[AskedCall]]:
-        """The cycles within a tick among these, which are compared as they are, and the calls."""
+        """The cycles within a tick among these streams, which are compared as they are, and the
+        calls.
+        """
         cycles: set[object] = set()
         calls: set[AskedCall] = set()
         for name in streams:
@@ -408,7 +415,7 @@ class FailingCalls:
         return frozenset(cycles), calls
 
     def _in_parts(self, call: AskedCall, *, there: bool) -> Iterator[AskedCall]:
-        """Two questions in one are the first, and the second where the first holds."""
+        """The parts of a call: the first, and the second on items for which the first holds."""
         todo = [call]
         while todo:
             key, cls = todo.pop()
@@ -421,6 +428,6 @@ class FailingCalls:
                 yield key, cls
 
     def _that_pass(self, key: CallKey, cls: ClassId) -> tuple[ClassId, ...]:
-        """The items of a class for which something holds, if there is such a stream."""
+        """The items of a class that pass a filter, if there is such a stream."""
         nodes = (n for n in self.space.nodes if n.payload == key and n.inputs == (cls,))
         return tuple(n.cls for n in nodes if n.shape.is_itemwise)

@@ -38,32 +38,35 @@ from hydro_core.catalog.spec import NO_ARGS, Args
 from hydro_core.optimize.egraph import ClassId, ENode, Space
 from hydro_core.optimize.rule import INTEGRATE, FeedbackShape, Payload, Sort
 
-# Values and changes among the plans to choose from: the form of a stream is a property of a plan.
+# Representations among the plans to choose from: the representation of a stream is part of a plan.
 #
-# A class of equal streams may be wanted by its values, by its changes, or as a history by its
-# growth. Each is a class of its own here, with the nodes that give that form of inputs in the
-# forms that they need; so what a stream costs is what it costs in the form in which it is wanted.
-# Who pairs changes with the rows of their keys wants these looked up, which is a form, too: found
-# where they are stored, once for all who ask, or in what they are made of. Two things lead from
-# one form to the other. An operator that stores its result knows its changes, and *integrates*
-# them where somebody wants the values. `delta` and `changes` *differentiate*: they read the
-# changes where they are told, else they compare the values with those of the tick before.
+# A class of equal streams may be wanted as values, as a changelog, or as a history. Each is a class
+# of its own here, with the nodes that give it from inputs in the representations that they need, so
+# a stream costs what its wanted representation costs. An operator that pairs updates with the rows
+# of their keys looks these up; `lookup` is a representation, too: rows are matched once for all
+# readers, in a stored table or in the streams that a stream is derived from. Two operators lead
+# from one representation to the other. An operator that stores its result has its updates, and
+# *integrates* them where a reader wants the values. `delta` and `changes` *differentiate*: they
+# read the changelog if there is one, else they compare the values with those of the tick before.
 
 
 @dataclass(frozen=True, slots=True)
 class Forms:
-    """A space with the classes of streams in further forms, after those of the values."""
+    """A space with one class for each stream and representation; the classes of values come
+    first.
+    """
 
     space: Space
     streams: tuple[tuple[ClassId, Form], ...]
-    """Of each class: the class of its values, and the form."""
+    """By class: the class of its values, and the representation."""
     nodes: tuple[int, ...]
-    """Of each node: the node in the space of values that it is; -1 for one that hands on a form."""
+    """By node: the node in the space of values that it stands for; -1 for one that converts."""
 
     def plan(self, found: Plan) -> Plan:
-        """The plan in the space of values, with the classes that are wanted by changes alone.
+        """The plan in the space of values, with the classes whose changelog alone is wanted.
 
-        A stream that is wanted in several forms is computed once, by what gives them all.
+        A stream that is wanted in several representations is computed once, by a node that gives
+        all.
         """
         best: dict[ClassId, tuple[int, int]] = {}
         for cls, chosen in found.choice.items():
@@ -77,11 +80,11 @@ class Forms:
 
 
 _RANK = (Form.LOOKED_UP, Form.VALUES, Form.CHANGES, Form.GROWTH)
-"""What a later form gives serves who wants an earlier one."""
+"""A later representation also serves readers of an earlier one."""
 
 
 class _GrowingSpace:
-    """The space with the forms that are wanted so far; `todo` are those that nothing gives yet."""
+    """The space with the representations wanted so far; `todo` are those without a node yet."""
 
     def __init__(self, space: Space) -> None:
         self.space = space
@@ -103,13 +106,15 @@ class _GrowingSpace:
         return self.ids[stream, form]
 
     def add(self, node: ENode, origin: int) -> None:
-        """One more way to have a class."""
+        """Adds a node that gives a class."""
         self.of[node.cls].append(len(self.nodes))
         self.nodes.append(node)
         self.origins.append(origin)
 
     def look_up(self, side: int | None, origin: int) -> None:
-        """One more way to have values: an input, if there is one, is looked up in."""
+        """Adds a node that gives values and looks up one of its inputs, if there is a `side` to
+        look up.
+        """
         node = self.space.nodes[origin]
         if side is not None:
             inputs = list(node.inputs)
@@ -118,7 +123,7 @@ class _GrowingSpace:
 
 
 def values_only(space: Space) -> Forms:
-    """The space in which nothing is told by its changes."""
+    """The space in which no stream has a changelog."""
     of = tuple(
         tuple(i for i in options if not _reads_changes(space.nodes[i])) for options in space.of
     )
@@ -127,7 +132,9 @@ def values_only(space: Space) -> Forms:
 
 
 def with_forms(space: Space, payloads: Sequence[Payload] = ()) -> Forms:
-    """The space with all forms that somebody may want; `payloads`: the arguments of operators."""
+    """The space with all representations that a reader may want; `payloads`: the arguments of
+    operators.
+    """
     extremes = ExtremeReads(space, payloads)
     work = _GrowingSpace(space)
     for cls, options in enumerate(space.of):
@@ -149,7 +156,9 @@ def with_forms(space: Space, payloads: Sequence[Payload] = ()) -> Forms:
 
 
 def _of_extremes(work: _GrowingSpace, extremes: ExtremeReads, i: int) -> None:
-    """The way to have values for which few rows of an input are looked at."""
+    """Adds the node that gives values and needs few rows of an input, by their minimum or
+    maximum.
+    """
     node = work.space.nodes[i]
     side = extremes.looked_up(node)
     if side is not None:
@@ -162,7 +171,7 @@ def _of_extremes(work: _GrowingSpace, extremes: ExtremeReads, i: int) -> None:
 
 
 def _give(work: _GrowingSpace, stream: ClassId, form: Form) -> None:
-    """The ways to have a stream in a form."""
+    """Adds the nodes that give a stream in a representation."""
     if form is Form.LOOKED_UP:
         work.add(ENode(INTEGRATE, None, (stream,), work.cls(stream, form)), -1)
         if any(
@@ -180,19 +189,19 @@ def _give(work: _GrowingSpace, stream: ClassId, form: Form) -> None:
             continue
         grows, shape = stream in work.grows, node.shape
         if form is Form.CHANGES and grows and looks_up(cls):
-            continue  # what is new in a history is found by rules
-        # a history, among what takes rows back, is told by its growth
+            continue  # rules find the additions of a history
+        # where the output has retractions, an input that is a history is read as its additions
         histories = work.grows if wanted is Form.CHANGES and not grows else frozenset[ClassId]()
         inputs = tuple(work.cls(c, Form.GROWTH if c in histories else wanted) for c in node.inputs)
         if form in (Form.CHANGES, Form.GROWTH) and looks_up(cls):
-            # beside what changes in an input, its rows are looked up by the keys of what changes
+            # besides the updates of an input, its rows are looked up by the keys of the updates
             inputs += tuple(work.cls(c, Form.LOOKED_UP) for c in node.inputs)
             shape = replace(shape, inputs=shape.inputs * 2, strict=shape.strict * 2)
         work.add(ENode(shape, node.payload, inputs, work.cls(stream, form)), i)
 
 
 def _least(space: Space, holds: Callable[[ENode, set[ClassId]], bool]) -> frozenset[ClassId]:
-    """The streams of which something holds by a node that gives them, given those it holds of."""
+    """The least set of streams with a node for which `holds`, given the streams in the set."""
     found: set[ClassId] = set()
     while more := {n.cls for n in space.nodes if n.cls not in found and holds(n, found)}:
         found |= more
@@ -200,7 +209,7 @@ def _least(space: Space, holds: Callable[[ENode, set[ClassId]], bool]) -> frozen
 
 
 def _grows(node: ENode, growing: set[ClassId]) -> bool:
-    """Whether the node can give its stream as a history."""
+    """True if the node can give its stream as a history."""
     cls = node.shape.cls
     if isinstance(cls, FeedbackShape) or node.shape.output is not Sort.BAG:
         return False
@@ -214,7 +223,7 @@ def _grows(node: ENode, growing: set[ClassId]) -> bool:
 
 
 def _is_of_events(node: ENode, events: set[ClassId]) -> bool:
-    """Whether the items that the node gives can be those of one tick alone."""
+    """True if the node can give a batch stream."""
     cls, inputs = node.shape.cls, [c in events for c in node.inputs]
     match cls:
         case ExternalItems() | TickDifference():
@@ -232,7 +241,7 @@ def _is_of_events(node: ENode, events: set[ClassId]) -> bool:
 
 
 def _looked_up_by_events(work: _GrowingSpace, node: ENode) -> int | None:
-    """The input of a product, or a match, that the items of one tick look up in."""
+    """The input of a product or a match that a batch looks up; None if there is none."""
     cls, sides = node.shape.cls, list[int]()
     if isinstance(cls, Product) and cls.meets is PairedItems.KEY:
         sides = [i for i in (0, 1) if i not in cls.keeps]
@@ -248,7 +257,7 @@ def _looked_up_by_events(work: _GrowingSpace, node: ENode) -> int | None:
 
 
 def _alive(work: _GrowingSpace) -> Forms:
-    """Without nodes that need a form which nothing gives."""
+    """The space without nodes that need a representation which no node gives."""
     of = [tuple(options) for options in work.of]
     changed = True
     while changed:
@@ -263,27 +272,27 @@ def _reads_changes(node: ENode) -> bool:
     return isinstance(cls, RunningResult) and cls.changes
 
 
-# Who wants the least or the greatest of a stored result, among the plans to choose from.
+# Min/max lookups among the plans to choose from.
 #
-# The rows of the keys that change, and of the others those with this value, are enough: for the
-# greatest of all, and for who is joined with it. These are few, and what is joined with them is
-# looked up by them. It is `hydro_core/plan/origins.py` that finds these rows when a plan runs.
+# The rows of the changed keys and, of the others, those with the minimum or maximum are enough for
+# the min/max aggregate and for a join with its value. These are few, and so their partners in a
+# join are looked up. `hydro_core/plan/origins.py` finds these rows when a plan runs.
 
 
 NamesBelow = Mapping[str, str]
-"""Columns of a stream, by those of what it is a projection of; nothing for all as they are."""
+"""By columns of a projection's input: their names in its output."""
 
 
 @dataclass(slots=True)
 class ExtremeReads:
-    """The nodes of a space that look at few rows of an input, all of which are there."""
+    """The nodes of a space that need few rows of an input whose rows are all wanted."""
 
     space: Space
     payloads: Sequence[Payload]
     _few: dict[ClassId, bool] = field(default_factory=dict)
 
     def looked_up(self, node: ENode) -> int | None:
-        """The input of which a node looks at those with an extreme, beside what changes."""
+        """The input from which a node needs only min/max rows and the rows of changed keys."""
         if not node.shape.is_bags:
             return None
         match _what(node):
@@ -299,7 +308,7 @@ class ExtremeReads:
                 return None
 
     def met_by_few(self, node: ENode) -> int | None:
-        """The input of which a node looks up the rows of the keys of few others."""
+        """The input whose rows a node looks up by the keys of few others."""
         cls = node.shape.cls
         sides = [0, 1] if _what(node) is WithExtremes.PAIRS else []
         if isinstance(cls, KeyMatch) and cls.compares is MatchCondition.KEYS:
@@ -309,7 +318,7 @@ class ExtremeReads:
         return next((i for i in sides if self._are_few(node.inputs[1 - i])), None)
 
     def _compares(self, node: ENode, i: int) -> bool:
-        """Whether items of an input are to equal the extreme of it."""
+        """True if a join compares items of input `i` with their own minimum or maximum."""
         mine, other = node.inputs[i], node.inputs[1 - i]
         if not self._is_stored(mine):
             return False
@@ -323,7 +332,7 @@ class ExtremeReads:
         return False
 
     def _are_few(self, cls: ClassId) -> bool:
-        """Whether all rows of a stream have an extreme."""
+        """True if all rows of a stream are rows with a minimum or maximum."""
         if cls not in self._few:
             self._few[cls] = False
             self._few[cls] = any(self._gives_few(self.space.nodes[i]) for i in self.space.of[cls])
@@ -353,12 +362,14 @@ class ExtremeReads:
         return False
 
     def _key(self, node: ENode) -> set[object]:
-        """The columns by which the node stores results; none where it does not."""
+        """The columns of the key by which the node stores results; empty if it stores none."""
         is_stored = _what(node) is WithExtremes.STORED
         return set(self._args(node).get("by") or ()) if is_stored else set()
 
     def _through(self, cls: ClassId) -> Iterator[tuple[ENode, NamesBelow | None]]:
-        """What a stream is, and what it is a projection of."""
+        """The nodes that give a stream; for a projection the nodes below it, with the names of
+        their columns.
+        """
         for i in self.space.of[cls]:
             node = self.space.nodes[i]
             if isinstance(node.shape.cls, Projection):
@@ -381,14 +392,14 @@ def _what(node: ENode) -> WithExtremes:
 # Extraction: the cheapest legal plan of a space, where a shared class is paid once.
 #
 # A greedy start, then local search: one class changes its node, or two at once where no single
-# change helps. Legal plans may have cycles, each through a strict input. Deterministic: ties go
-# to the node that comes first, and effort is counted, not timed.
+# change helps. Legal plans may have cycles, each through a strict input. The result is
+# deterministic: the first of equally cheap nodes wins, and effort is counted, not timed.
 
 
 MAX_EVALUATIONS = 30_000
-"""Plans that are looked at in pairs of changes."""
+"""The number of plans that may be evaluated before pairs of changes stop."""
 MAX_VISITS = 6_000_000
-"""Classes that are visited in looking at plans, all together."""
+"""The number of classes that may be visited in all evaluations together."""
 MAX_ROUNDS = 400
 EPSILON = 1e-9
 
@@ -398,19 +409,19 @@ ChosenStep = tuple[tuple[ClassId, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One node for every class that is used, and what they cost together."""
+    """One node for every class that is used, and their total cost."""
 
     choice: Mapping[ClassId, int]
     cost: float
     has_converged: bool = True
-    """Whether the search ended by itself, not at a limit."""
+    """True if the search ended by itself, not at a limit."""
     in_changes: frozenset[ClassId] = frozenset()
-    """The classes of which nobody wants more than the changes."""
+    """The classes whose changelog alone is wanted."""
 
 
 @dataclass(slots=True)
 class PlanSearch:
-    """The search for a plan: the space in flat arrays, and how much was looked at."""
+    """The search for a plan: the space in flat arrays, and the effort so far."""
 
     roots: tuple[ClassId, ...]
     options: list[tuple[int, ...]]
@@ -424,7 +435,7 @@ class PlanSearch:
 
     @property
     def is_over(self) -> bool:
-        """Whether enough has been looked at."""
+        """True if the effort has reached a limit."""
         return self.evaluations > MAX_EVALUATIONS or self.visits > MAX_VISITS
 
     def evaluate(
@@ -473,7 +484,7 @@ class PlanSearch:
         return total, tuple(sorted(done))
 
     def inputs_first(self) -> list[ClassId]:
-        """The classes that plans may use, each after what it may read as far as that can be."""
+        """The classes that plans may use, each after its inputs where cycles allow that."""
         order: list[ClassId] = []
         seen: set[ClassId] = set()
         stack = [(root, False) for root in reversed(self.roots)]
@@ -490,12 +501,14 @@ class PlanSearch:
 
 
 def extract(space: Space, costs: Sequence[float], preferred: Mapping[ClassId, int]) -> Plan:
-    """The cheapest plan that the search finds; `preferred` is a legal one to start from, too."""
+    """The cheapest plan that the search finds; `preferred` is a legal plan to start from as
+    well.
+    """
     search = _search(space, costs)
     trees = _trees(search, lambda node: (*search.now[node], *search.later[node]))
     best, choice = math.inf, {**trees, **preferred}
-    # every class has a node in every start: a move may lead anywhere; and one that goes on from
-    # the tick before wherever it can reads what it reads of it for free
+    # Every class has a node in every start, since a move may lead anywhere. `going_on` reads
+    # streams of the tick before for free, so it continues from them wherever it can.
     going_on = {**choice, **_trees(search, search.now.__getitem__)}
     for candidate in (choice, {**preferred, **trees}, {**preferred, **_sets(search)}, going_on):
         cost, _ = search.evaluate(candidate)
@@ -531,8 +544,8 @@ def _options(
     now: Sequence[tuple[ClassId, ...]],
     later: Sequence[tuple[ClassId, ...]],
 ) -> list[tuple[int, ...]]:
-    """The nodes of each class, without those that never help: same inputs, but dearer; or reading
-    themselves.
+    """The nodes of each class, without those that never help: a node that reads itself, or that has
+    the same inputs as a cheaper one.
     """
     options: list[tuple[int, ...]] = []
     for cls, nodes in enumerate(space.of):
@@ -548,7 +561,9 @@ def _options(
 
 
 def _trees(search: PlanSearch, paid: Callable[[int], tuple[ClassId, ...]]) -> ChosenNodes:
-    """The cheapest trees, in which a node costs what it is with these of its inputs."""
+    """By class: the root of its cheapest tree, where a node costs itself and these of its
+    inputs.
+    """
     found: dict[ClassId, tuple[float, int]] = {}
     order = search.inputs_first()
     changed = True
@@ -567,7 +582,7 @@ def _trees(search: PlanSearch, paid: Callable[[int], tuple[ClassId, ...]]) -> Ch
 
 
 def _sets(search: PlanSearch) -> ChosenNodes:
-    """The cheapest sets of classes, without cycles."""
+    """By class: the root of its cheapest set of classes, without cycles."""
     found: dict[ClassId, tuple[float, dict[ClassId, float], int]] = {}
     order = search.inputs_first()
     changed = True
@@ -592,7 +607,7 @@ def _sets(search: PlanSearch) -> ChosenNodes:
 
 
 def _single(search: PlanSearch, choice: ChosenNodes, best: float) -> ChosenStep | None:
-    """The best change of one class, if one helps."""
+    """The best change of one class; None if no change helps."""
     found: ChosenStep | None = None
     _, used = search.evaluate(choice)
     for cls in used:
@@ -611,7 +626,7 @@ def _single(search: PlanSearch, choice: ChosenNodes, best: float) -> ChosenStep 
 
 
 def _pair(search: PlanSearch, choice: ChosenNodes, best: float) -> ChosenStep | None:
-    """The first change of two classes that helps."""
+    """The first change of two classes that helps; None if none does."""
     _, used = search.evaluate(choice)
     for cls in used:
         before = choice[cls]

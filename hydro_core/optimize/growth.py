@@ -46,20 +46,19 @@ from hydro_core.optimize.reasons import (
 )
 from hydro_core.optimize.rule import FeedbackShape, Payload, ShapeClass
 
-# What a chosen plan costs, stream by stream and statement by statement, now and once history is
-# longer.
+# Costs of a chosen plan by stream and statement, now and with a longer history.
 
 
 LATER = 2.0
-"""What a tick goes through at so many times the history tells whether it grows with it."""
+"""A stream grows with history if it has more rows after so many times the history."""
 LONGER = 10.0
-"""How many times as long history is when statements are told of it."""
+"""Statements report their cost at so many times the history, too."""
 _GROWS = 1.1
-"""What is more than so many times as much there has grown."""
+"""A stream has grown if it has more than so many times the rows."""
 
 
 class StreamCost(NamedTuple):
-    """Rows of one stream in a tick: that are gone through for it, that it gives, that it stores."""
+    """Rows of one stream in a tick: rows read for it, rows that it has, rows that it stores."""
 
     reads: float
     makes: float
@@ -68,7 +67,7 @@ class StreamCost(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PlanCosts:
-    """What a plan costs in a tick, at one length of history: all together, and each stream."""
+    """Costs of a plan in a tick, at one length of history: in total, and by stream."""
 
     total: float
     streams: Mapping[ClassId, StreamCost]
@@ -76,23 +75,23 @@ class PlanCosts:
 
 @dataclass(frozen=True, slots=True)
 class ChosenPlan:
-    """A plan, with the forms in which its streams are wanted."""
+    """A plan, with the representations in which its streams are wanted."""
 
     space: Space
     payloads: Sequence[Payload]
     first: Sequence[int]
-    """The nodes of the program, which sizes are reckoned by."""
+    """The nodes of the program, from which sizes are estimated."""
     forms: Forms
     found: Plan
-    """In the space of the forms."""
+    """The plan in the space of representations."""
 
     @property
     def plan(self) -> Plan:
-        """In the space of values."""
+        """The plan in the space of values."""
         return self.forms.plan(self.found)
 
     def costs(self, statistics: Statistics) -> PlanCosts:
-        """What it costs with such data."""
+        """The costs with such data."""
         model = CostModel(self.space, self.payloads, statistics)
         sizes = model.sizes(self.first)
         touched, rows = model.touched(sizes, self.forms)
@@ -122,7 +121,7 @@ class ChosenPlan:
 
 
 def _of_forms(found: Sequence[tuple[Form, RowsTouched, float]]) -> StreamCost:
-    """What it costs to have a stream in all forms that are wanted; looking up makes nothing."""
+    """The cost of a stream in all wanted representations; a lookup emits no rows."""
     return StreamCost(
         sum(touched.reads + touched.makes for _, touched, _ in found),
         min((rows for form, _, rows in found if form is not Form.LOOKED_UP), default=0.0),
@@ -132,7 +131,7 @@ def _of_forms(found: Sequence[tuple[Form, RowsTouched, float]]) -> StreamCost:
 
 @dataclass(frozen=True, slots=True)
 class StreamName:
-    """The operator, the name and the place of a stream: the program's, or the operator's own."""
+    """The operator, the name and the span of a stream: of the program, or of the operator alone."""
 
     operator: str
     name: str
@@ -150,7 +149,7 @@ class StreamNames:
                 self._own[cls].append(name)
 
     def of(self, node: ENode) -> StreamName:
-        """What the program calls what the node gives."""
+        """The program's name for the output of the node."""
         own = sorted(
             self._own.get(node.cls, ()),
             key=lambda n: (self.origins[n].op is not node.shape.op, n),
@@ -167,14 +166,14 @@ class StatementCost:
 
     operator: str
     name: str
-    """The node of the program, or the operator where the plan made it."""
+    """The node of the program, or the operator if only the plan has the stream."""
     line: int | None
     now: StreamCost
     longer: StreamCost
     """At ten times the history."""
 
     def as_json(self) -> Mapping[str, Any]:
-        """As `--format json` prints it."""
+        """The cost as `--format json` prints it."""
         return {
             "operator": self.operator,
             "name": self.name,
@@ -187,7 +186,7 @@ class StatementCost:
 def statement_costs(
     named: StreamNames, chosen: ChosenPlan, statistics: Statistics
 ) -> Iterator[StatementCost]:
-    """What the streams of a plan cost, in the order of the program; others come last."""
+    """The costs of a plan's streams, in the order of the program; others come last."""
     now, longer = (chosen.costs(of).streams for of in (statistics, statistics.longer(LONGER)))
     choice = chosen.plan.choice
     places = {name: place for place, name in enumerate(named.origins)}
@@ -197,8 +196,8 @@ def statement_costs(
         yield StatementCost(of.operator, of.name, line, now[cls], longer[cls])
 
 
-# What a plan still goes through in each tick, though little of it is new: a history, a window, or
-# all rows of a running result; why no rule could help, and what to write instead.
+# Notes: operators that read a whole history, window or running result in each tick though few rows
+# are new, the reason why no rule applies, and what to write instead.
 
 
 _OF_HISTORY, _OF_RESULT = "all of history", "all rows of a running result"
@@ -210,7 +209,7 @@ class Note:
 
     operator: str
     name: str
-    """The node of the program, or the operator where the plan made it."""
+    """The node of the program, or the operator if only the plan has the stream."""
     reason: str
     cure: str
     span: Span | None = field(default=None, compare=False)
@@ -218,7 +217,7 @@ class Note:
 
     @property
     def message(self) -> str:
-        """What it does and why, without its place and cure."""
+        """The operator and the reason, without span and help."""
         called = f"`{self.operator}`" if self.name == self.operator else f"`{self.name}`"
         return f"{called} reads {self.reads} in each tick: {self.reason}"
 
@@ -230,8 +229,8 @@ class Note:
 def notes_of(
     named: StreamNames, plan: Plan, growing: Collection[ClassId], payloads: Sequence[Payload] = ()
 ) -> tuple[Note, ...]:
-    """What of the plan is not incremental; what goes through streams that do not grow with history
-    is not told.
+    """The operators of the plan that are not incremental, apart from those that read only streams
+    which do not grow with history.
     """
     space = named.space
     histories = _least(space, plan, _holds_history).intersection(growing)
@@ -265,8 +264,8 @@ def notes_of(
 def _made_anew(
     space: Space, plan: Plan, histories: set[ClassId], cls: ClassId, args: Args
 ) -> ENode | None:
-    """The nearest node above, if there is one, that goes through a history and could not be helped;
-    where the node itself could do with what only grows.
+    """The nearest node above that reads a whole history in each tick; None if there is none, or if
+    the node itself could not go on from additions alone.
     """
     node = space.nodes[plan.choice[cls]]
     if not could_go_on(node.shape, args):
@@ -286,20 +285,22 @@ def _made_anew(
 
 
 def _compares(node: ENode) -> bool:
-    """Whether the node brings each item together with one that changes: who follows is not told."""
+    """True if each item is paired with one that changes; its followers then get no note of their
+    own.
+    """
     cls = node.shape.cls
     return isinstance(cls, Product) and cls.meets is PairedItems.SINGLE
 
 
 def _could_be_stored(space: Space, cls: ClassId) -> bool:
-    """Whether the rules found a way to store the stream, which is dearer than to compute it."""
+    """True if the rules found a way to store the stream, which costs more than to compute it."""
     stored = (PastExtent.HISTORY, PastExtent.STATE)
     ways = (space.nodes[i].shape.cls for i in space.of[cls])
     return any(way.holds in stored or way == PerItem(ItemEffect.RESULT) for way in ways)
 
 
 def _reads(node: ENode, held: set[ClassId]) -> bool:
-    """Whether the node goes through what is held, other than to look something up in it."""
+    """True if the node reads all rows of a held stream, not only matched ones."""
     cls, large = node.shape.cls, [c in held for c in node.inputs]
     match cls:
         case FeedbackShape(new=True):
@@ -307,10 +308,11 @@ def _reads(node: ENode, held: set[ClassId]) -> bool:
         case Product(PairedItems.SINGLE):
             return large[0]
         case Product(PairedItems.ALL):
-            # a few items that meet all of a history make so many rows
+            # a few items paired with all of a history are as many rows
             return all(large)
         case Product(keeps=keeps) if len(keeps) < 2:
-            # a small side is looked up in a large one; items that stay are looked up all
+            # a small side is looked up in a large one; an input whose rows stay without a match is
+            # read as a whole
             return large[next(iter(keeps))] if keeps else any(large)
         case KeyMatch(wanted):
             return all(large) if wanted else large[0]
@@ -325,7 +327,7 @@ def _reads(node: ENode, held: set[ClassId]) -> bool:
 
 
 def _holds_history(node: ENode, found: set[ClassId]) -> bool:
-    """Whether the node gives all of history, from `persist` and `old` on."""
+    """True if the node gives all of history, from `persist` and `old` on."""
     own = node.shape.cls.holds
     return own is PastExtent.HISTORY or (
         not own.condenses and not _compares(node) and _reads(node, found)
@@ -333,7 +335,7 @@ def _holds_history(node: ENode, found: set[ClassId]) -> bool:
 
 
 def _holds_window(node: ENode, found: set[ClassId]) -> bool:
-    """Whether the node gives the last ticks, from `window` on."""
+    """True if the node gives the last ticks, from `window` on."""
     cls = node.shape.cls
     if cls.holds is PastExtent.WINDOW:
         return True
@@ -342,7 +344,7 @@ def _holds_window(node: ENode, found: set[ClassId]) -> bool:
 
 
 def _holds_state(node: ENode, found: set[ClassId]) -> bool:
-    """Whether the node gives a running result of many rows, as it is or item by item."""
+    """True if the node gives a running result of many rows, as it is or row-wise."""
     cls = node.shape.cls
     if cls.holds is PastExtent.STATE:
         return not node.shape.single
@@ -351,9 +353,9 @@ def _holds_state(node: ENode, found: set[ClassId]) -> bool:
 
 
 def _goes_through(node: ENode, states: set[ClassId]) -> bool:
-    """Whether the node goes through a running result, all rows of it, though few have changed.
+    """True if the node reads all rows of a running result, though few have changed.
 
-    Changes pass through what goes item by item, and are known where a result is updated.
+    Row-wise operators forward updates, and an operator that updates a result has them.
     """
     cls = node.shape.cls
     if cls.holds is PastExtent.STATE:
@@ -363,7 +365,7 @@ def _goes_through(node: ENode, states: set[ClassId]) -> bool:
 
 
 def _is_quiet(cls: ShapeClass) -> bool:
-    """Whether it holds or hands on what is there, and computes nothing."""
+    """True if the operator stores or forwards its input and computes nothing."""
     match cls:
         case Sum(widens):
             return not widens
@@ -378,9 +380,7 @@ def _is_quiet(cls: ShapeClass) -> bool:
 
 
 def _least(space: Space, plan: Plan, holds: Callable[[ENode, set[ClassId]], bool]) -> set[ClassId]:
-    """The least set of classes, wanted by their values, of which `holds` is true, given those that
-    are in it.
-    """
+    """The least set of classes wanted as values for which `holds`, given the classes in the set."""
     found: set[ClassId] = set()
     changed = True
     while changed:

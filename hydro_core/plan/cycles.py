@@ -20,7 +20,7 @@ from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId, components, first
 from hydro_core.plan.tick_plan import Component, Execution, Key, Kind, TickPlan, keeps_key
 from hydro_core.types.item import Order
 
-# Cycles within a tick, as far as a plan tells of them: what closes them, and what news can be.
+# Cycles within a tick, as far as the plan determines them: closing streams and new rows of rounds.
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,9 @@ class CycleShape:
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
-        """In the order of evaluation: after what they read, but for streams that close a cycle."""
+        """The operators in the order of evaluation: after their inputs, except for those that close
+        a cycle.
+        """
         graph = self.plan.graph
 
         def read_now(node: NodeId) -> list[NodeId]:
@@ -54,25 +56,27 @@ class CycleShape:
 
     @cached_property
     def kept(self) -> frozenset[Endpoint]:
-        """The streams of which all that is known must be at hand in every round."""
+        """The streams whose rows of all rounds so far are cached for the next round."""
         products = (n for n in self.nodes if len(self.inside(n)) > 1 and not self.is_additive(n))
         sets = (Endpoint(n.id) for n in self.nodes if n.spec.idempotent)
         return frozenset((*self.closing, *sets, *(e for n in products for e in self.inside(n))))
 
     @cached_property
     def read_outside(self) -> tuple[Endpoint, ...]:
-        """The streams that others read, or that are stored."""
+        """The streams that have readers outside of the cycle or a state table."""
         read = (e for n in self.plan.graph if n.id not in self.members for e in n.inputs)
         stored = (slot.stream for slot in self.plan.slots)
         return tuple(dict.fromkeys(e for e in (*read, *stored) if self.is_inside(e)))
 
     def is_set(self, stream: Endpoint) -> bool:
-        """Whether the stream has each item once."""
+        """True if the stream has each item once."""
         return self.plan.graph[stream.node].spec.idempotent
 
     @cached_property
     def is_memoryless(self) -> bool:
-        """Whether what is new depends on what was new before only, and not on all that is known."""
+        """True if new rows of a round depend on new rows of the round before only, not on all rows
+        so far.
+        """
         return not any(map(self.is_set, self.kept)) and all(
             len(self.inside(n)) < 2 or self.is_additive(n) for n in self.nodes
         )
@@ -85,14 +89,14 @@ class CycleShape:
         return [e for e in node.inputs if self.is_inside(e)]
 
     def is_additive(self, node: Node) -> bool:
-        """Whether the output for sums of all inputs is the sum of the outputs, since nothing at one
-        input takes from another.
+        """True if the output for sums of all inputs is the sum of the outputs: no input restricts
+        another.
         """
         return node.spec.variadic or node.spec.order is OrderRule.KEEPS_IF_ALL
 
     @cached_property
     def is_semi_naive(self) -> bool:
-        """Whether news can be told apart from what is known."""
+        """True if rounds can distinguish new rows from known ones."""
         kinds = {self.plan.kinds[n.id] for n in self.nodes}
         if Kind.G in kinds and any(n.spec.idempotent for n in self.nodes):
             return False
@@ -111,9 +115,9 @@ class CycleShape:
 
 
 def in_planned_rounds(plan: TickPlan, component: Component) -> bool:
-    """Whether a tick of few rows runs the component in rounds that are planned once.
+    """True if a tick of few rows runs the component in rounds that are planned once.
 
-    All that is new in it are rows of the tick, in no order, and some stream has each of them once.
+    All its new rows are unordered rows of the tick, and some stream has each of them once.
     """
     if component.how != "fixpoint":
         return False
@@ -139,12 +143,12 @@ def cycles_within_ticks(plan: TickPlan) -> tuple[Component, ...]:
     return tuple(part for part in parts if part.how == "fixpoint")
 
 
-# How a range runs operators that read the tick before of each other.
+# Execution of operators that read the tick before of each other, over a range.
 #
-# Three answers, the best first. `first seen`: `x = difference(d, old x)` with d free of x is each
-# item of d at its first tick; so it is by key with a join that keeps what has no match. `across
-# ticks`: where no operator waits for the whole of a tick, a range is one fixpoint, in which
-# `prev` leads to the next tick. `tick by tick`: all others.
+# There are three ways, the best first. `first seen`: `x = difference(d, old x)`, with d independent
+# of x, is each item of d at its first tick; likewise by key, with an anti-join. `across ticks`:
+# where no operator needs a complete tick, a range is one fixpoint in which `prev` leads to the next
+# tick. `tick by tick`: all others.
 
 
 _BEFORE = History(before=True)
@@ -153,7 +157,7 @@ _BEFORE = History(before=True)
 def component_with_feedback(
     nodes: tuple[NodeId, ...], parts: tuple[Component, ...], typed: Typed
 ) -> Component:
-    """The component of these nodes; `parts` are what is left of it within a tick."""
+    """The component of these nodes; `parts` are its components within a tick."""
     chain = first_seen(nodes, typed.graph)
     if chain:
         return Component(chain, "first seen", parts)
@@ -162,7 +166,9 @@ def component_with_feedback(
 
 
 def first_seen(nodes: Collection[NodeId], graph: Graph) -> tuple[NodeId, ...]:
-    """The members, x first, then what each reads after what it reads; () if they are not that."""
+    """The members: x first, then each after its inputs; () if the nodes are no `first seen`
+    component.
+    """
     for x in nodes:
         if not _is_without_match(graph[x].cls) or graph[x].inputs[0].node in nodes:
             continue
@@ -177,9 +183,9 @@ def first_seen(nodes: Collection[NodeId], graph: Graph) -> tuple[NodeId, ...]:
 
 
 def seen_in(x: Node, typed: Typed) -> Endpoint:
-    """In which stream the items of `x` are seen first: each once, if it is not what `x` reads.
+    """The stream whose items at their first ticks are `x`; it may differ from the input of `x`.
 
-    What is distinct holds the items of what it is made of, which need not be made distinct in each
+    Distinct items are those of the operator's input, so the input need not be made distinct in each
     tick.
     """
     stream, cls = x.inputs[0], x.cls
@@ -195,7 +201,7 @@ def seen_in(x: Node, typed: Typed) -> Endpoint:
 
 
 def _back(graph: Graph, stream: Endpoint, end: NodeId) -> Iterator[NodeId]:
-    """The operators between a stream and `end`, each after the one that reads it."""
+    """The operators between a stream and `end`, each after its reader."""
     for passed in first_inputs(graph, stream):
         if passed.node == end or not graph[passed.node].inputs:
             return
@@ -203,7 +209,7 @@ def _back(graph: Graph, stream: Endpoint, end: NodeId) -> Iterator[NodeId]:
 
 
 def _is_without_match(cls: OpClass) -> bool:
-    """Whether items stay while an item or key of their own type is not on the other side."""
+    """True if items stay while no equal item, or no equal key, is on the other side."""
     return (
         isinstance(cls, KeyMatch)
         and not cls.wanted
@@ -212,9 +218,8 @@ def _is_without_match(cls: OpClass) -> bool:
 
 
 def _origin(graph: Graph, stream: Endpoint, key: Key | None) -> Endpoint:
-    """Where a stream comes from, behind operators that change nothing of which keys are there.
-
-    Without a key these are the items.
+    """The stream behind operators that change neither the set of keys nor, without a key, the set
+    of items.
     """
     for passed in first_inputs(graph, stream):
         node, stream = graph[passed.node], passed
@@ -237,9 +242,10 @@ def readers_of_before(component: Component, graph: Graph) -> list[NodeId]:
 def settled_execution(
     component: Component, typed: Typed, kinds: Mapping[NodeId, Kind]
 ) -> Execution:
-    """How the component runs when the kinds are known.
+    """The execution of the component once the kinds are known.
 
-    What is read of the tick before only is stored and given as events, and so it must come.
+    A stream that is read at the tick before only is stored and read as a batch stream, so `across
+    ticks` needs it to be one.
     """
     if component.how != "across ticks":
         return component.how
@@ -250,7 +256,7 @@ def settled_execution(
 
 
 def note(component: Component, typed: Typed) -> str:
-    """Why the component runs tick by tick, for people."""
+    """The reason why the component runs tick by tick, as a message."""
     graph = typed.graph
     why = next(_obstacles(component.nodes, typed), "")
     if not why:
@@ -263,7 +269,7 @@ def note(component: Component, typed: Typed) -> str:
 
 
 def _obstacles(nodes: Collection[NodeId], typed: Typed) -> Iterator[str]:
-    """Why a range is not one fixpoint of these operators."""
+    """The reasons why a range is not one fixpoint of these operators."""
     graph = typed.graph
     for n in nodes:
         for port, e in graph[n].reads():

@@ -48,13 +48,12 @@ from hydro_core.plan.tick_plan import (
 from hydro_core.settings import Settings
 from hydro_core.types.item import Order
 
-# From a typed program to a plan.
+# From a typed program to a plan: stream kinds, state tables, and execution of components.
 #
-# Kinds, what must be kept, and which parts need more than one pass.
-#
-# Operators that depend on each other form a component. Without a reading of the tick before
-# inside it, a component is a fixpoint within each tick, and all ticks reach theirs together. With
-# one, tick t + 1 needs the result of tick t: `feedback.py` says how a range gets there.
+# Operators that depend on each other form a component. A component in which no operator reads the
+# tick before is a fixpoint within each tick, and all ticks of a range reach theirs together.
+# Otherwise tick t + 1 needs the result of tick t; `cycles.py` decides how a range runs such a
+# component.
 
 
 def plan_of(
@@ -63,13 +62,14 @@ def plan_of(
     streams: Mapping[NodeId, NodeId],
     known: Mapping[NodeId, str] = NO_HASHES,
 ) -> TickPlan:
-    """The plan of an optimized program: a stream of the program is known by what it is there.
+    """The plan of an optimized program; each stream has the hash that it has in the original
+    program.
 
     Args:
-        program: the program as it is written.
-        optimized: the same optimized.
-        streams: the nodes of it that compute a stream of the program, and their names there.
-        known: the hashes of further nodes.
+        program: the program as written.
+        optimized: the optimized program.
+        streams: by node of `optimized`: the node of `program` that has the same stream.
+        known: the hashes of further nodes of `optimized`.
     """
     own = program_hashes(program)
     return plan(optimized, {**{node: own[stream] for node, stream in streams.items()}, **known})
@@ -80,7 +80,7 @@ def plan(typed: Typed, known: Mapping[NodeId, str] = NO_HASHES) -> TickPlan:
 
     Args:
         typed: the program, or an optimized plan of it.
-        known: of an optimized plan, the hashes of nodes that compute streams of the program.
+        known: for an optimized plan, the hashes of nodes that compute streams of the program.
     """
     typed = without_conditions(typed)
     graph = typed.graph
@@ -106,9 +106,9 @@ def plan(typed: Typed, known: Mapping[NodeId, str] = NO_HASHES) -> TickPlan:
 
 
 def _by_values(typed: Typed, nodes: Collection[NodeId]) -> Typed:
-    """The program with these operators, which read changes, as those that read values.
+    """The program with these operators, which read a changelog, replaced by those that read values.
 
-    What depends on itself through the tick before is given by its values alone.
+    A stream that depends on itself through the tick before has no changelog.
     """
     graph = typed.graph
     made = (n.with_(op=operator(n.op.stands_for)) if n.id in nodes else n for n in graph)
@@ -132,19 +132,19 @@ def _component(nodes: tuple[NodeId, ...], typed: Typed, reading: Successors) -> 
 
 @dataclass(frozen=True, slots=True)
 class _StorageNeeds:
-    """What decides how much of a stream is stored."""
+    """The facts that decide how much of a stream is stored."""
 
     kinds: Mapping[NodeId, Kind]
     feedback: Collection[NodeId]
     in_changes: Collection[NodeId]
     changes_suffice: Collection[NodeId]
-    """The streams of which nobody needs more than the changes."""
+    """The streams whose readers need only the changelog."""
 
 
 def _slots(typed: Typed, kept: _StorageNeeds, found: Mapping[NodeId, str]) -> tuple[StateSlot, ...]:
-    """One slot for each stream that is stored.
+    """One state table for each stream that is stored.
 
-    Additions serve those, too, who want the last tick only; changes stand for themselves.
+    A history also serves readers of the last tick; a changelog is a table of its own.
     """
     slots: dict[str, StateSlot] = {}
     for node in typed.graph:
@@ -164,7 +164,7 @@ def _slots(typed: Typed, kept: _StorageNeeds, found: Mapping[NodeId, str]) -> tu
 
 
 def _named(slot: StateSlot, found: Mapping[NodeId, str], *, taken: Collection[str]) -> StateSlot:
-    """The slot with its final semantic hash: what is stored, and in which way."""
+    """The state table with its final semantic hash: of the stored stream and its representation."""
     order = "ordered" if slot.ordered else ""
     semantic_hash = hash_of(slot.stream, found, str(slot.item), order, slot.form.stored)
     both = slot.form is Form.CHANGES and slot.id in taken
@@ -172,21 +172,21 @@ def _named(slot: StateSlot, found: Mapping[NodeId, str], *, taken: Collection[st
 
 
 def _need(node: Node, kept: _StorageNeeds) -> tuple[Endpoint, Form, int | None] | None:
-    """The stream of which the node needs the past, and how much of it."""
+    """The stream whose past the node needs, its representation, and for how many ticks."""
     match node.spec.state:
         case State.NONE:
             return None
         case State.HISTORY:
-            # What it adds in a tick is what it reads.
+            # Its additions in a tick are its input.
             additions = node.id in kept.changes_suffice and node.cls == History()
             return None if additions else (node.inputs[0], Form.GROWTH, None)
         case State.WINDOW:
-            # What it loses in a tick came n ticks before.
+            # The rows that it loses in a tick were added n ticks before.
             return node.inputs[0], Form.GROWTH, node.args["n"]
         case State.RECENT:
             return node.inputs[0], Form.GROWTH, None
         case State.LAST:
-            # The rows of a history carry their ticks: it has its tick before in itself.
+            # Rows of a history carry their ticks, so a history contains its tick before.
             stream = node.inputs[0]
             if stream.node in kept.in_changes:
                 return None if node.cls.reads_changes else (stream, Form.CHANGES, None)
@@ -206,17 +206,17 @@ def _shared(one: StateSlot, other: StateSlot) -> StateSlot:
     return replace(one, readers=one.readers + other.readers, form=form, keep=keep, bound=bound)
 
 
-# How tables that a plan wants come to be when the ticks before are over: a plan of their own.
+# Bootstrap: a plan that computes new tables for the ticks before a deployment.
 #
-# A new deployment wants states and outputs that nobody has kept. What computes them is a part of
-# its plan, from the inputs on, run over the past as ranges. Where a stream of it is stored
-# already, as a state or an output of the deployment before, that part begins with the table
-# instead, and neither the inputs behind it nor their landed past are needed.
+# A new deployment needs states and outputs that no earlier one has stored. The part of its plan
+# that computes them runs over the past as ranges. Where a stream of this part is stored already, as
+# a state or an output of the deployment before, the part reads that table instead; it then needs
+# neither the inputs behind the stream nor their landed past.
 
 
 @dataclass(frozen=True, slots=True)
 class WantedTables:
-    """The tables that have to be made: state slots by their ids, outputs by their names."""
+    """The tables to compute: state tables by their ids, outputs by their names."""
 
     slots: frozenset[str] = frozenset()
     outputs: frozenset[str] = frozenset()
@@ -232,29 +232,35 @@ class Leaf:
     table: str
     """Its name in the ledger."""
     grows: bool = False
-    """Its rows are what each tick adds to the stream; else they are the stream at each tick."""
+    """True if its rows are those that each tick adds to the stream; else the stream's items at each
+    tick.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Bootstrap:
-    """What makes the wanted tables."""
+    """A plan that computes the wanted tables."""
 
     plan: TickPlan
     tables: Mapping[str, Leaf]
-    """The tables that it reads, by the names of the inputs in whose place they stand."""
+    """The tables that it reads, by the names of the inputs that stand for them."""
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The program's own inputs of which the landed past is read."""
+        """The program's own inputs whose landed past is read."""
         return tuple(name for name in self.plan.graph.sources if name not in self.tables)
 
 
 def bootstrap(target: TickPlan, wanted: WantedTables, leaves: Mapping[Endpoint, Leaf]) -> Bootstrap:
-    """The part of a plan that makes the wanted tables, cut where streams are stored.
+    """The part of a plan that computes the wanted tables, cut where streams are stored.
 
-    `leaves` are the stored streams, as the plan `target` names them. The slots and outputs have in
-    it the ids and names that they have in `target`, and are stored in the same way; where a cut
-    would change that, less is cut.
+    State tables and outputs have the ids and names that they have in `target`, and are stored in
+    the same way; where a cut would change that, there is no cut.
+
+    Args:
+        target: the plan of the new deployment.
+        wanted: the tables to compute.
+        leaves: the stored streams, as `target` names them.
     """
     for cuts in (leaves, {}) if leaves else ({},):
         found = _part(target, wanted, cuts)
@@ -265,7 +271,7 @@ def bootstrap(target: TickPlan, wanted: WantedTables, leaves: Mapping[Endpoint, 
 
 def _part(target: TickPlan, wanted: WantedTables, leaves: Mapping[Endpoint, Leaf]) -> Bootstrap:
     graph = target.graph
-    # Tables tell no order, and a node with several outputs is no input.
+    # Tables have no order, and an input cannot replace a node with several outputs.
     unordered = {e for e, of in target.typed.types.items() if of.order is Order.NONE and not e.port}
     usable = {e: leaf for e, leaf in leaves.items() if e in unordered}
     nodes: dict[NodeId, Node] = {}
@@ -289,7 +295,7 @@ def _part(target: TickPlan, wanted: WantedTables, leaves: Mapping[Endpoint, Leaf
 
 
 def _ends(target: TickPlan, wanted: WantedTables) -> Iterable[NodeId]:
-    """The nodes that read the wanted slots, and the sinks of the wanted outputs."""
+    """The nodes that read the wanted state tables, and the sinks of the wanted outputs."""
     for slot in target.slots:
         if slot.id in wanted.slots:
             yield from slot.readers
@@ -298,7 +304,7 @@ def _ends(target: TickPlan, wanted: WantedTables) -> Iterable[NodeId]:
 
 
 def _in_its_place(node: Node, leaf: Leaf, target: TickPlan) -> tuple[Node, ...]:
-    """The input that stands for a stored stream, under the name of the node that computes it."""
+    """The input that replaces a stored stream, under the id of the node that computes it."""
     item = target.typed.types[Endpoint(node.id)].item
     args = Args().with_(schema=item, name=leaf.table, fds=())
     if not leaf.grows:
@@ -311,13 +317,15 @@ def _in_its_place(node: Node, leaf: Leaf, target: TickPlan) -> tuple[Node, ...]:
 
 
 def _in_order(graph: Graph, nodes: Mapping[NodeId, Node]) -> Iterable[NodeId]:
-    """The order of the program's text, what is new before all of it."""
+    """The order of the program's text, with new nodes first."""
     yield from (name for name in nodes if name not in graph.nodes)
     yield from (name for name in graph.nodes if name in nodes)
 
 
 def _makes(part: TickPlan, target: TickPlan, wanted: WantedTables) -> bool:
-    """Whether the plan keeps the wanted slots, and gives the wanted outputs, as the target does."""
+    """True if the plan stores the wanted state tables and gives the wanted outputs as the target
+    does.
+    """
     made = {slot.id: _stored_as(slot) for slot in part.slots}
     slots = all(made.get(s.id) == _stored_as(s) for s in target.slots if s.id in wanted.slots)
     return slots and all(
@@ -336,24 +344,24 @@ def _given_as(plan: TickPlan, output: str) -> tuple[object, ...]:
     return (plan.typed.outputs.get(output), kinds, [s.node in plan.in_changes for s in streams])
 
 
-# Long ranges in parts, and what is left of a range in which a tick fails.
+# Long ranges in parts, and the ticks before one that fails.
 
 
 T = TypeVar("T")
 
 
 def longest_range(plan: TickPlan, settings: Settings) -> int | None:
-    """How many ticks may be one job; None: any number."""
+    """The largest number of ticks in one job; None: any number."""
     return settings.repeated_ticks if repeated(plan) else None
 
 
 def in_parts(
     first: int, last: int, longest: int | None, run: Callable[[int, int], T]
 ) -> Iterator[T]:
-    """What `run` gives for ranges that are first … last together.
+    """The results of `run` for consecutive ranges that together are `first` to `last`.
 
-    If a tick fails, the ticks before it are run, then its error is raised. Only what a tick can be
-    at fault for is searched for: what the machine does, and bugs, are told at once.
+    If a tick fails, the ticks before it are run, then its error is raised. Only errors that fewer
+    ticks may avoid start this search; others, such as bugs, are raised at once.
 
     >>> list(in_parts(0, 4, 2, lambda first, last: (first, last)))
     [(0, 1), (2, 3), (4, 4)]
@@ -362,7 +370,7 @@ def in_parts(
     while first <= last:
         end = last if longest is None else min(last, first + longest - 1)
         if failed is not None:
-            # The tick that fails is one of first … failed.
+            # The failing tick is one of first … failed.
             end = first + (failed - first) // 2
         try:
             found = run(first, end)
@@ -378,10 +386,10 @@ def in_parts(
 
 
 def _may_fewer_do(error: HydroError) -> bool:
-    """Whether a part of the ticks may run where all together fail.
+    """True if a part of the ticks may run where all together fail.
 
-    A past that is not as it should be is that of every tick, and so is the machine; but what ended
-    may have had too little memory for all of them.
+    A wrong state fails for every tick, and so does a fault of the machine. An engine that ended may
+    have had too little memory for all ticks.
     """
     if isinstance(error, EngineEndedError):
         return True

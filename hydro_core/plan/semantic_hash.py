@@ -1,12 +1,12 @@
-"""What a stream means: a hash of the sub-program that computes it, however it is written.
+"""Semantic hash of a stream: a hash of the sub-program that computes it, in a normal form.
 
-Two streams with one hash hold the same items at every tick, so what is stored of one serves the
-other. Names do not count, nor how functions are written (they stand in their normal form), in which
-spelling a projection is, arguments that are left at their defaults, operators that pass their input
-on as it is, and the order of the inputs of a union.
+Two streams with one hash have the same items at every tick, so a stored table of one serves the
+other. The hash ignores names, the spelling of functions (they are hashed in their normal form) and
+of projections, arguments at their defaults, operators that forward their input unchanged, and the
+order of the inputs of a union.
 
-Stored state is known by its hash, so a hash is the same in every release: another way to compute it
-is another `VERSION`, which every hash begins with.
+Stored state is identified by its hash, so a hash is the same in every release. Another way to
+compute it is another `VERSION`, which every hash begins with.
 """
 
 from __future__ import annotations
@@ -40,9 +40,13 @@ def hashes(
 ) -> Mapping[NodeId, str]:
     """The semantic hash of every node.
 
-    In a cycle, hashes are refined as often as it has nodes: after that, nodes that differ in
-    anything differ. `groups` are cycles and single nodes, what is read before what reads it;
-    `known` are those of nodes that are streams of a program, of which this is a plan.
+    In a cycle, hashes are refined as often as it has nodes: then nodes that differ in anything have
+    different hashes.
+
+    Args:
+        typed: the program or plan.
+        groups: cycles and single nodes, each after those that it reads.
+        known: the hashes of nodes that compute streams of the program which `typed` is a plan of.
     """
     found: dict[NodeId, str] = {}
     for group in groups:
@@ -58,13 +62,15 @@ def hashes(
 
 
 def hash_of(stream: Endpoint, found: Mapping[NodeId, str], *more: str) -> str:
-    """The semantic hash of one output of a node, with what else tells two stored streams apart."""
+    """The semantic hash of one output of a node; `more` distinguishes stored representations of
+    it.
+    """
     return _digest(found[stream.node], stream.port, *more)
 
 
 def _own(node: Node, typed: Typed) -> str:
     if not node.inputs:
-        # what comes in has the type that it is found to have, whoever says so
+        # the type of an input is the inferred one, wherever it is declared
         given = [f"{e.port}:{t.item}" for e, t in typed.types.items() if e.node == node.id]
         return _digest(node.op.name, *sorted(given), *_arguments(node, typed, "schema", "fds"))
     made = projection(node, typed)
@@ -75,7 +81,7 @@ def _own(node: Node, typed: Typed) -> str:
 
 
 def _arguments(node: Node, typed: Typed, *without: str) -> list[str]:
-    """The arguments that are not left at their defaults."""
+    """The arguments that differ from their defaults."""
     found = []
     for name, value in sorted(node.args.items()):
         arg = node.op.arg(name)
@@ -120,7 +126,7 @@ def _text(value: Any, over: tuple[ItemType, ...]) -> str:
 
 
 def _form(form: Any) -> str:
-    """The text of a stored form, which is made of tuples, strings and numbers."""
+    """The text of a stored form: nested tuples of strings and numbers."""
     if isinstance(form, tuple):
         return f"({' '.join(map(_form, form))})"
     return repr(form)

@@ -42,19 +42,17 @@ from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId, first_inputs
 from hydro_core.plan.tick_plan import Kind, StateSlot, TickPlan, is_in_order, result_key
 from hydro_core.types.item import Order
 
-# Which streams are told by their changes, and by what of them alone.
+# Streams that have a changelog, and readers for which it is enough.
 #
-# A history is told by what it adds. A running result needs, in tick t + 1, its rows of tick t
-# whose keys are in what is new, and changes no others, so what changes is known by its
-# construction; so it is for results by key of a history, for a window, and for rows of histories
-# without a match. What goes item by item hands changes on. Where somebody wants no more than the
-# changes, the rows that stay are never looked at, and what is stored of such a stream is a log of
-# its changes.
+# A history is stored as its additions. A running result in tick t + 1 reads its stored rows with
+# the keys of new rows and changes only these, so its updates are known by construction. So they are
+# for keyed results of a history, for windows, and for rows of histories without a match. Row-wise
+# operators forward updates. Where readers need only the updates, the unchanged rows are never read,
+# and the stored table of the stream is its changelog.
 #
-# A history behind which only its additions are looked at (`delta`, an output that is stored as a
-# history) need not be computed again for the ticks before the range: a join of two histories is
-# then what is new on one side with all of the other, and what is new on the other with the past
-# of the one.
+# A history whose readers need only its additions (`delta`, an append-only output) is not computed
+# for the ticks before the range. A join of two histories is then the new rows of one side with all
+# rows of the other, and the new rows of the other with the past of the first.
 
 
 def given_as_changes(
@@ -62,9 +60,9 @@ def given_as_changes(
     order: Iterable[Collection[NodeId]],
     kinds: Mapping[NodeId, Kind],
 ) -> frozenset[NodeId]:
-    """The general streams that tell their changes to somebody.
+    """The changelog streams whose updates have a reader.
 
-    `order` has all components, what is read before what reads it.
+    `order` has all components, each after those that it reads.
     """
     graph, known = typed.graph, {n: Form.GROWTH for n, kind in kinds.items() if kind is Kind.H}
     for nodes in order:
@@ -80,7 +78,7 @@ def given_as_changes(
 
 
 def _wanted(graph: Graph, could: Collection[NodeId]) -> set[NodeId]:
-    """The streams of which somebody wants the changes: to read them, or to store a log of them."""
+    """The streams whose updates have a reader: an operator or a stored changelog."""
     found = {n for n in could if graph[n].spec.state is State.RESULT}
     found |= {n.id for n in graph if isinstance(n.cls, Output)}
     for node in graph:
@@ -102,9 +100,9 @@ def changes_suffice(
     kinds: Mapping[NodeId, Kind],
     outputs: Collection[str] = (),
 ) -> set[NodeId]:
-    """The streams that are told by changes, of which nobody needs more.
+    """The changelog and append-only streams whose readers need only updates.
 
-    `outputs` are the names of those outputs of which the changes are enough.
+    `outputs` are the names of the outputs for which updates are enough.
     """
     found = {n for n in graph.nodes if n in by_changes or kinds[n] is Kind.H}
 
@@ -124,26 +122,25 @@ def changes_suffice(
 
 
 def lacks_changes(node: Node, by_changes: Collection[NodeId], kinds: Mapping[NodeId, Kind]) -> bool:
-    """Whether an operator reads the changes of a stream that is not given by them."""
+    """True if an operator reads the changelog of an input that has none."""
     if needed(node.cls, Form.VALUES) is not Form.CHANGES:
         return False
     return any(e.node not in by_changes and kinds[e.node] is not Kind.H for e in node.inputs)
 
 
 def in_one_form(plan: TickPlan, outputs: Collection[str]) -> frozenset[NodeId]:
-    """The nodes of whose streams nobody needs more than their form tells: the changes of those that
-    are told by them, and of histories what a range adds.
+    """The nodes whose readers need only updates of changelogs, and only additions to histories.
 
-    `outputs` are the names of those outputs of which that is enough.
+    `outputs` are the names of the outputs for which that is enough.
     """
     changes = changes_suffice(plan.graph, plan.in_changes, plan.kinds, outputs)
     return additions_only(plan, outputs) | (changes & plan.in_changes)
 
 
 def additions_only(plan: TickPlan, outputs: Collection[str]) -> frozenset[NodeId]:
-    """The nodes that give histories of which nobody needs the rows of before a range.
+    """The nodes of histories whose readers need no rows from before a range.
 
-    `outputs` are the names of those outputs whose additions are enough.
+    `outputs` are the names of the outputs for which additions are enough.
     """
     alone = {c.nodes[0] for c in plan.components if c.how == "once"}
     stored = {slot.stream.node for slot in plan.slots}
@@ -154,7 +151,7 @@ def additions_only(plan: TickPlan, outputs: Collection[str]) -> frozenset[NodeId
 
 
 def _suffice(plan: TickPlan, node: NodeId, found: set[NodeId], outputs: Collection[str]) -> bool:
-    """Whether additions are enough for all that read the node."""
+    """True if additions are enough for all readers of the node."""
     if isinstance(plan.graph[node].cls, Output):
         return plan.graph[node].args["name"] in outputs
     return all(
@@ -165,15 +162,15 @@ def _suffice(plan: TickPlan, node: NodeId, found: set[NodeId], outputs: Collecti
 
 
 def _goes_row_by_row(node: Node) -> bool:
-    """Whether every row comes from one row, of the same tick."""
+    """True if every row is derived from one row of the same tick."""
     alone = len(node.inputs) == 1 or node.spec.variadic or node.spec.order is OrderRule.KEEPS_IF_ALL
     return node.spec.state is State.NONE and alone and all(p.linear for p, _ in node.reads())
 
 
-# Operators that repeat their rows over a range: once for every tick, or for every change.
+# Operators that repeat their rows over a range: once for every tick, or for every update.
 #
-# All others take a row once, whatever the range. Rows times ticks grow with the square of the
-# ticks, so a plan that has them runs long ranges in parts.
+# All others process a row once, however long the range. Rows times ticks grow with the square of
+# the number of ticks, so a plan with such operators runs long ranges in parts.
 
 
 _STANDS = {
@@ -183,7 +180,7 @@ _STANDS = {
 
 
 def repeated(plan: TickPlan) -> Mapping[NodeId, str]:
-    """The operators that repeat rows over a range, each with what it does and why, for people."""
+    """The operators that repeat rows over a range, each with a message that says how and why."""
     alone = {n for c in plan.components if c.how != "tick by tick" for n in c.nodes}
     found = {}
     for node in plan.graph:
@@ -213,7 +210,7 @@ def _why(plan: TickPlan, node: Node) -> str | None:
 
 
 def _because(node: Node, ordered: bool) -> str | None:
-    """Why rows that stay over several ticks are taken in each of them; None where they are not."""
+    """The reason to process unchanged rows in each tick; None where there is none."""
     cls = node.cls
     match cls:
         case PositionalOrder() | OrderedByKey(keyed=False):
@@ -233,7 +230,7 @@ def _because(node: Node, ordered: bool) -> str | None:
 
 
 def _obstacle(plan: TickPlan, node: Node, kind: Kind) -> str | None:
-    """Why a result is not merged from tick to tick."""
+    """The reason why a result is not merged from tick to tick; None where it is."""
     if "aggregates" in node.args:
         item = plan.typed.of(node.inputs[0].node).item
         for name, aggregate in node.args["aggregates"]:
@@ -261,7 +258,7 @@ def _is_sum(known: KnownFold) -> bool:
             return False
 
 
-# The forms of a plan's outputs, and of what it stores, for people.
+# The representations of a plan's outputs and state tables, as messages.
 
 
 _FORMS = {
@@ -273,7 +270,7 @@ _FORMS = {
 
 @dataclass(frozen=True, slots=True)
 class StreamForm:
-    """A stream of a plan, its form, and what that means there."""
+    """A stream of a plan, its representation, and the reason for it."""
 
     stream: str
     form: Form
@@ -288,7 +285,7 @@ class StreamForm:
 
 
 def stream_forms(plan: TickPlan) -> tuple[StreamForm, ...]:
-    """The outputs and what is stored beside them, each in its form."""
+    """The outputs and the stored streams, each with its representation."""
     outputs = {_output(n): n.inputs[0].node for n in plan.graph if isinstance(n.cls, Output)}
     lines = [_of(plan, name, stream) for name, stream in outputs.items()]
     lines += _stored(plan, set(outputs.values()))
@@ -296,7 +293,7 @@ def stream_forms(plan: TickPlan) -> tuple[StreamForm, ...]:
 
 
 def written_whole(plan: TickPlan) -> Iterator[str]:
-    """The outputs of which every tick stores all rows again, though most of them stay, and why."""
+    """Messages for outputs that store all rows in every tick though most rows do not change."""
     for node in plan.graph:
         if isinstance(node.cls, Output):
             stream = node.inputs[0].node
@@ -314,7 +311,7 @@ def _output(node: Node) -> str:
 def _stored(plan: TickPlan, outputs: set[NodeId]) -> Iterator[StreamForm]:
     for slot in plan.slots:
         if slot.stream.node in outputs and slot.form is Form.CHANGES:
-            continue  # its table of changes serves both
+            continue  # one changelog table is both
         yield StreamForm(str(slot.stream), slot.form, _why_stored(plan, slot))
 
 
@@ -349,7 +346,7 @@ def _of(plan: TickPlan, name: str, stream: NodeId) -> StreamForm:
 
 
 def _changing(node: Node) -> str:  # noqa: C901, PLR0911 - a closed set of cases
-    """What comes and goes there."""
+    """The rows that are inserted and deleted there."""
     cls = node.cls
     match cls:
         case RunningResult(OrderedByKey(gives)):
@@ -386,14 +383,14 @@ _BY_PLACES = {
 
 # Sums of two products that are all new pairs of two histories.
 #
-# The product rule makes two products of what `persist a × persist b` adds: `old a × b` and `a ×
-# persist b`. They are what a tick needs, and a range upon a past. A range before which nothing is
-# stored of one side can do with one: all of `a` with all of `b`, each pair at the later of its
-# ticks.
+# The product rule turns the additions of `persist a × persist b` into two products, `old a × b` and
+# `a × persist b`. A tick, or a range after a past, needs both. A range before which nothing of one
+# side is stored needs only one product: all of `a` with all of `b`, each pair at the later of its
+# two ticks.
 
 
 NodeWay = tuple[NodeId, ...]
-"""An operator that knows the past of a stream, then those that go item by item behind it."""
+"""An operator that has the past of a stream, then the row-wise operators behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,11 +398,11 @@ class NewPairs:
     """Two products whose sum is all new pairs."""
 
     product: NodeId
-    """The one that can give all of them."""
+    """The product that can give all of them."""
     other: NodeId
-    """The one that is not needed then."""
+    """The product that is then not needed."""
     sides: tuple[NodeWay, NodeWay]
-    """How the histories of the left side and of the right one are made."""
+    """How the histories of the left and of the right side are derived."""
 
 
 def new_pairs(plan: TickPlan) -> Iterator[NewPairs]:
@@ -424,7 +421,7 @@ def new_pairs(plan: TickPlan) -> Iterator[NewPairs]:
 
 
 def not_needed(plan: TickPlan, chosen: Collection[NewPairs]) -> frozenset[NodeId]:
-    """What nobody reads where one product gives all pairs, for each of these."""
+    """The nodes without a reader once each of these products gives all pairs."""
     stored = {slot.stream.node for slot in plan.slots}
     products = {pairs.product for pairs in chosen}
     gone = {pairs.other for pairs in chosen}
@@ -441,7 +438,7 @@ def _is_of_pairs(node: Node) -> bool:
 
 
 def _sides(graph: Graph, one: Node, other: Node) -> tuple[NodeWay, NodeWay] | None:
-    """The histories of both sides, if `one` has a side as it was in the tick before."""
+    """The histories of both sides, if `one` reads a side as of the tick before; else None."""
     if (one.op, one.args) != (other.op, other.args):
         return None
     for side in (0, 1):
@@ -453,7 +450,9 @@ def _sides(graph: Graph, one: Node, other: Node) -> tuple[NodeWay, NodeWay] | No
 
 
 def _way(graph: Graph, stream: Endpoint, new: Endpoint, *, before: bool) -> NodeWay:
-    """How a stream is made of the history of `new`, or of what was `before`; () if it is not."""
+    """The path from the history of `new`, or from the history `before` it, to a stream; () if there
+    is none.
+    """
     behind: list[NodeId] = []
     for part, added in zip(first_inputs(graph, stream), first_inputs(graph, new), strict=False):
         node, adds = graph[part.node], graph[added.node]

@@ -45,16 +45,16 @@ from hydro_core.types.item import FieldPath, ItemType, Order
 from hydro_core.types.records import IF_GIVEN, INLINE, NAME
 from hydro_core.types.values import MICROSECOND, since_epoch
 
-# The three kinds of streams over a range of ticks, and which kind each operator gives.
+# Kinds of streams over a range of ticks, and the kind of each operator's output.
 #
-# A row of a stream is one copy of an item. An *event* (E) is there in its tick only; a row of a
-# *history* (H) is there from its tick on, for ever; a *general* row (G) is there from its tick
-# until, but not at, the tick `until`. A stream without rows has no kind (None). Kinds are static:
-# the least solution over the graph, cycles included.
+# A row of a stream is one copy of an item. In a *batch* stream (E, event) it exists in its tick
+# only; in an *append-only* stream (H, history) from its tick on; in a *changelog* stream (G,
+# general) from its tick until, but not at, the tick `until`. A stream without rows has no kind
+# (None). Kinds are static: the least solution over the graph, cycles included.
 
 
 class Kind(Enum):
-    """What the rows of a stream say about the ticks at which they are there."""
+    """The ticks in which the rows of a stream exist."""
 
     E = "event"
     H = "history"
@@ -70,8 +70,8 @@ MaybeKind = Kind | None
 def kinds_of(typed: Typed, events: Collection[NodeId]) -> Mapping[NodeId, Kind]:
     """The kind of every node's output.
 
-    `events` are the nodes that give events whatever they read: those that read the tick before of
-    what depends on them, and what is first seen.
+    `events` are nodes with batch outputs whatever they read: readers of the tick before within a
+    cycle, and components that run as `first seen`.
     """
     graph = typed.graph
     found: dict[NodeId, MaybeKind] = dict.fromkeys(graph.nodes)
@@ -94,19 +94,19 @@ def merged(*kinds: MaybeKind) -> MaybeKind:
 
 
 def met(left: MaybeKind, right: MaybeKind) -> MaybeKind:
-    """The kind of a product: a row is there when both of its parts are."""
+    """The kind of a product: a row exists while both of its parts do."""
     if left is None or right is None:
         return None
     return Kind.E if Kind.E in (left, right) else merged(left, right)
 
 
 def without(pos: MaybeKind, neg: MaybeKind) -> MaybeKind:
-    """The kind of what is left of `pos` while its key is not in `neg`."""
+    """The kind of the rows of `pos` whose key is not in `neg`."""
     return Kind.G if pos is Kind.H and neg is not None else pos
 
 
 def is_in_order(node: Node, ordered: bool) -> bool:
-    """Whether the result of a fold depends on the order of its input."""
+    """True if the result of a fold depends on the order of its input."""
     if not ordered:
         return False
     f = node.args.get("f")
@@ -114,7 +114,7 @@ def is_in_order(node: Node, ordered: bool) -> bool:
 
 
 def _in_order(node: Node, typed: Typed) -> bool:
-    """Whether the node follows the order of its input, and has none of its own."""
+    """True if the node follows the order of its input and has none of its own."""
     if "order" in node.args:
         return False
     return bool(node.inputs) and is_in_order(
@@ -123,7 +123,7 @@ def _in_order(node: Node, typed: Typed) -> bool:
 
 
 def _kind(node: Node, kinds: tuple[MaybeKind, ...], in_order: bool) -> MaybeKind:
-    """The kind of what an operator gives, of inputs of these kinds; `in_order`: its result follows
+    """The kind of an operator's output for inputs of these kinds; `in_order`: its result depends on
     the order of the first one.
     """
     cls = node.cls
@@ -157,13 +157,13 @@ def _of_results(node: Node, kind: MaybeKind, in_order: bool) -> MaybeKind:
     return Kind.E if in_order or kind is Kind.E else Kind.G
 
 
-# Streams with at most one item of each key at a tick: over a range, a key's rows are versions.
+# Streams with at most one item of each key at a tick: over a range, a key's rows are its versions.
 #
-# Events look up the version of their tick in one pass, where other rows would have to be tried.
+# A batch looks up the versions of its ticks in one pass; without a key it would try all rows.
 
 
 Key = tuple[str, ...]
-"""Names of columns; none of them: the first field of a tuple."""
+"""Names of columns; empty: the first field of a tuple."""
 FIRST_FIELD: Key = ()
 
 
@@ -188,10 +188,7 @@ def keys_of(typed: Typed) -> Mapping[NodeId, Key]:
 
 
 def result_key(node: Node) -> Key | None:
-    """The key by which an operator has one result each; None where it has one of everything.
-
-    None, too, where it makes no results of items.
-    """
+    """The key of an operator with one result for each key; None for all other operators."""
     cls = node.cls
     match cls:
         case (
@@ -209,7 +206,9 @@ def result_key(node: Node) -> Key | None:
 
 
 def group_key(node: Node) -> Key | None:
-    """The key on whose items alone depends what an operator makes of them; None: it has none."""
+    """The key such that an operator computes a key's output from the key's items alone; None: no
+    such key.
+    """
     of = node.cls.of if isinstance(node.cls, RunningResult) else node.cls
     if isinstance(of, OrderedByKey):
         by: Key | None = node.args["by"]
@@ -230,14 +229,14 @@ def _key(node: Node, found: Mapping[NodeId, Key]) -> Key | None:
 
 
 def keeps_key(node: Node, key: Key) -> bool:
-    """Whether an operator goes row by row and leaves the columns of a key as they are."""
+    """True if an operator is row-wise and leaves the columns of a key unchanged."""
     if not isinstance(node.cls, Projection):
         return False
     made = node.cls.columns(node.args, key)
     return all(made.get(column) == column for column in key)
 
 
-# How long stored rows matter: until a time of theirs is so long before the end of a tick.
+# How long stored rows are read: until a time of theirs is that long before the end of a tick.
 
 
 LONGEST = 1 << 60
@@ -246,7 +245,7 @@ LONGEST = 1 << 60
 
 @dataclass(frozen=True, slots=True)
 class TimeBound:
-    """Rows matter as long as the time in a column is later than a tick's end minus a length."""
+    """A row is read as long as the time in a column is later than a tick's end minus a length."""
 
     column: str
     micros: int
@@ -254,24 +253,24 @@ class TimeBound:
 
     @staticmethod
     def of(node: Node) -> TimeBound | None:
-        """That of an operator whose rows leave by their time."""
+        """The bound of an operator whose rows leave by their time; None for others."""
         if node.spec.state is not State.RECENT:
             return None
         length: timedelta = node.args["for_"]
         return TimeBound(node.args["by"], min(length // MICROSECOND, LONGEST))
 
     def since(self, end: datetime) -> int:
-        """The time, in microseconds since 1970, up to which rows are gone at a tick's end."""
+        """The time, in microseconds since 1970, up to which rows have left at a tick's end."""
         return since_epoch(end) - self.micros
 
     @property
     def shown(self) -> str:
-        """What it says, for people."""
+        """The bound as a message."""
         return f"`{self.column}` is within {timedelta(microseconds=self.micros)} of the tick's end"
 
 
 def longer(bounds: Iterable[TimeBound | None]) -> TimeBound | None:
-    """The bound of rows that several look at: the longest of one column; None: there is none."""
+    """The bound of rows with several readers: the longest, if all are of one column; else None."""
     known = list(bounds)
     found = [bound for bound in known if bound is not None]
     if len(found) < len(known) or len({bound.column for bound in found}) != 1:
@@ -279,54 +278,50 @@ def longer(bounds: Iterable[TimeBound | None]) -> TimeBound | None:
     return max(found, key=lambda bound: bound.micros)
 
 
-# What runs: the program with the kind of every stream, what is kept of the past, and how its
-# parts are run.
+# The plan: the program with the kind of every stream, its state tables and its components.
 #
-# One plan serves every range of ticks, a single tick is the range of length one. Everything that
-# the plan keeps is an output of each range that runs by it, so that any range may follow any
-# other.
+# One plan serves every range of ticks; a single tick is the range of length one. Every range writes
+# all state tables of the plan, so any range may follow any other.
 
 
 @dataclass(frozen=True, slots=True)
 class StateSlot:
-    """Rows that a plan keeps from tick to tick: the items of `stream`, as it was in the ticks
-    before.
+    """A state table: the items of `stream` as they were in the ticks before.
 
-    `id` is printable and unique within the plan; `semantic_hash` is a hash of the sub-program that
-    computes the stream, the same in every plan that stores the same stream in the same way, so it
-    is what a stored table is known by.
+    `id` is printable and unique within the plan. `semantic_hash` is a hash of the sub-program that
+    computes the stream; it is the same in every plan that stores the same stream in the same way,
+    and identifies the stored table.
     """
 
     id: str
     stream: Endpoint
     readers: tuple[NodeId, ...]
-    """The operators that read the slot."""
+    """The operators that read the state table."""
     item: ItemType
     ordered: bool
-    """The position of each item within its tick is stored too, as `ord`."""
+    """True if the position of each item within its tick is stored too, as `ord`."""
     form: Form = field(metadata={NAME: "mode"})
-    """How its rows `(item, t)`, with `ord` where it is ordered, come and go.
+    """How its rows `(item, t)`, with `ord` where it is ordered, are inserted and removed.
 
-    GROWTH: a range adds the rows of its ticks, none is ever changed; a reader sees all rows with
-    `t < first`. VALUES: a range leaves the rows of its last tick, all of which carry that tick as
-    `t`; a reader sees the rows with `t = first - 1` and no others, so older rows may be dropped or
-    kept. CHANGES: a range adds the changes of its ticks, `(item, t, n)`: n copies come, or go where
-    n is negative; a reader sees all rows with `t < first`, which sum up to what is there at
-    `first - 1`.
+    GROWTH: a range adds the rows of its ticks and changes none; a reader sees all rows with `t <
+    first`. VALUES: a range leaves the rows of its last tick, and all carry that tick as `t`; a
+    reader sees only rows with `t = first - 1`, so older rows may be dropped. CHANGES: a range adds
+    the updates of its ticks, `(item, t, n)`: n copies are inserted, or deleted where n is negative;
+    a reader sees all rows with `t < first`, which sum up to the items at tick `first - 1`.
     """
     semantic_hash: str
     keep: int | None = None
-    """How many ticks before the next one a reader may still look at; None: all of them."""
+    """How many ticks before the next one a reader may need; None: all of them."""
     bound: TimeBound | None = field(default=None, metadata=IF_GIVEN)
-    """How long a reader looks at rows, by a time of theirs; None: always."""
+    """How long a reader needs rows, by a time of theirs; None: always."""
 
     @property
     def node(self) -> NodeId:
-        """The first operator that reads the slot."""
+        """The first operator that reads the state table."""
         return self.readers[0]
 
     def ticks_read(self, first: int) -> tuple[int, int]:
-        """The first and the last tick of which a range that starts at `first` reads rows."""
+        """The first and the last tick whose rows a range that starts at `first` reads."""
         last = first - 1
         if self.form is Form.VALUES:
             return max(last, 0), last
@@ -345,9 +340,10 @@ Execution = Literal["once", "fixpoint", "first seen", "across ticks", "tick by t
 class Component:
     """Operators that depend on each other, in the order of evaluation.
 
-    `once` where there is only one, without a loop; `fixpoint` within each tick. With readings of
-    the tick before inside, `parts` are the components that are left within a tick: these are a
-    single tick. A range is what is `first seen`, a fixpoint `across ticks`, or `tick by tick`.
+    `once`: a single operator without a loop. `fixpoint`: a cycle within each tick. In the other
+    three, members read the tick before of each other; `parts` are the components that are left
+    within a tick, and run a single tick. A range is `first seen`, one fixpoint `across ticks`, or
+    runs `tick by tick`.
     """
 
     nodes: tuple[NodeId, ...]
@@ -362,25 +358,25 @@ class TickPlan:
     typed: Typed = field(metadata=INLINE)
     strata: Strata
     kinds: Mapping[NodeId, Kind]
-    """The kind of every output of a node."""
+    """The kind of every node's output."""
     slots: tuple[StateSlot, ...]
     components: tuple[Component, ...]
-    """Every node once, what is read before what reads it."""
+    """Every node once, each after those that it reads."""
     reads: Mapping[NodeId, str]
-    """The id of the slot that a node reads."""
+    """By node: the id of the state table that it reads."""
     in_changes: frozenset[NodeId] = frozenset()
-    """The nodes whose outputs are general and tell by how much they change."""
+    """The nodes whose outputs are changelog streams and emit their updates."""
     notes: tuple[str, ...] = ()
-    """What a user should know: which part runs tick by tick, and why."""
+    """Messages for the user: the components that run tick by tick, and why."""
     hashes: Mapping[NodeId, str] = field(default_factory=dict)
-    """What each node's streams are: stored ones are known by it."""
+    """By node: the semantic hash of its streams, which identifies stored ones."""
 
     @property
     def graph(self) -> Graph:
         return self.typed.graph
 
     def form(self, stream: NodeId) -> Form:
-        """The form in which a stream is told."""
+        """The representation of a stream."""
         if stream in self.in_changes:
             return Form.CHANGES
         return Form.GROWTH if self.kinds[stream] is Kind.H else Form.VALUES
