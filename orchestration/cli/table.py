@@ -199,7 +199,7 @@ PROJECT_COMMANDS = (
     of_a_project(
         "test",
         "Runs the tests of the project's flows: ticks in, outputs out, as they are written.",
-        "hydrotick.flow_tests.command:test",
+        "hydrotick.flow_tests:test",
         arguments=(
             Word("FLOW", "one flow (default: all)", optional=True),
             ENGINE,

@@ -12,7 +12,7 @@ import pytest
 
 from hydro_core import Expect, FlowAsset, Landing, Ticks
 from hydro_core.project.asset_yaml import flow_of_yaml
-from hydrotick.flow_tests import judge as written
+from hydrotick import flow_tests
 from hydrotick.project.settings_file import settings_in
 from tests.pages.blocks import ALL, Block, following, rewritten
 
@@ -48,7 +48,7 @@ def test_yaml(block: Block, tmp_path: Path) -> None:
     else:
         assert file.name == "tests.yaml", f"{block.place}: which file is this?"
         flow = FlowAsset("flow", "", Ticks(start=None), {})  # type: ignore[arg-type]
-        assert written.tests_in(file, [flow])
+        assert flow_tests.tests_in(file, [flow])
 
 
 @pytest.mark.parametrize("block", files("toml"), ids=name)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hydro_core.cli.main import main
-from hydrotick.flow_tests.judge import compare
+from hydrotick.flow_tests import compare
 from tests.unit.projects.declared import declare_py, declare_yaml
 
 PROGRAM = """

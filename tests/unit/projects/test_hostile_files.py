@@ -21,7 +21,7 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.yaml_text import Document, value_of
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.json import from_json
-from hydrotick.flow_tests.judge import tests_in as written_in
+from hydrotick.flow_tests import tests_in as written_in
 from hydrotick.project.settings_file import settings_in
 from tests.support.refused import Refused
 from tests.unit.projects.declared import PROGRAM

@@ -18,8 +18,8 @@ from hydro_core.cli.main import main
 from hydro_core.errors import HydroError, ProgramError
 from hydro_core.project.discover import found_in
 from hydrotick.deploy.deployments import plan_as_written, texts_of
-from hydrotick.flow_tests.judge import files_of_tests
-from hydrotick.flow_tests.judge import tests_in as written_in
+from hydrotick.flow_tests import files_of_tests
+from hydrotick.flow_tests import tests_in as written_in
 from hydrotick.project.settings_file import known_settings, settings_in
 from tests.unit.projects.declared import declare_yaml
 from tests.unit.projects.test_asset_yaml import PROGRAM, WHOLE

@@ -1,1 +1,0 @@
-"""`hydrotick test`: a flow's tests, ticks in and outputs out, written beside it in YAML."""
