@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tests.operating.more_programs import MORE_FAMILIES
 from tests.operating.programs import FAMILIES, FEED_VERSIONS, IN_ALL
-from tests.operating.story import FEED, Op, RunContext, Story
+from tests.operating.story import FEED, Op, Setting, Story
 
 OPEN: Mapping[str, tuple[str, str]] = {}
 """By their names, what fails and is to be mended: why, and words of what is said then. Who mends it
@@ -17,13 +17,13 @@ _DAYS = tuple((tick, "x", tick + 1) for tick in range(3))
 _TOTALS = FAMILIES["totals"].versions
 
 
-def _setting(late: str, versions: tuple[str, ...] = _TOTALS, kind: str = "parquet") -> RunContext:
-    return RunContext(versions, {"a": late}, {"a": kind})
+def _setting(late: str, versions: tuple[str, ...] = _TOTALS, kind: str = "parquet") -> Setting:
+    return Setting(versions, {"a": late}, {"a": kind})
 
 
 def _fed(late: str, feed: str, *more: Op) -> Story:
     """A flow that is fed has not read all that the other one gives now; then follows more."""
-    setting = RunContext(_TOTALS, {"a": late}, {"a": "flow"}, feed, feed_late="correct")
+    setting = Setting(_TOTALS, {"a": late}, {"a": "flow"}, feed, feed_late="correct")
     return Story(
         setting,
         (
@@ -209,7 +209,7 @@ STORIES: Mapping[str, Story] = {
         ),
     ),
     "a flow is killed on which another one feeds": Story(
-        RunContext(
+        Setting(
             FAMILIES["window"].versions, {"a": "next"}, {"a": "flow"}, "sums", feed_late="correct"
         ),
         (

@@ -11,7 +11,7 @@ from random import Random
 from tests.operating.landing import KINDS
 from tests.operating.model import TICKS, Row
 from tests.operating.programs import FAMILIES, FEEDS, Family, can_be_cut
-from tests.operating.story import FEED, KEYS, MAIN, Op, RunContext, Story
+from tests.operating.story import FEED, KEYS, MAIN, Op, Setting, Story
 
 _WEIGHTS = {
     "land": 6,
@@ -63,7 +63,7 @@ def story_of(seed: int, length: int = 14, families: Mapping[str, Family] = FAMIL
         kinds["a"] = "flow"
     late = {name: rng.choice(("next", "next", "correct", "refuse")) for name in family.inputs}
     holds = frozenset(name for name in family.inputs if rng.random() < _HOLD)
-    setting = RunContext(
+    setting = Setting(
         family.versions,
         late,
         kinds,
@@ -142,7 +142,7 @@ def _with_forgotten(ops: Sequence[Op], rng: Random) -> Iterator[Op]:
             yield Op("forget", rng.randrange(len(KEYS)), kill=kill)
 
 
-def _with_more(setting: RunContext, rng: Random) -> RunContext:
+def _with_more(setting: Setting, rng: Random) -> Setting:
     """The same with other columns of ticks, inputs that are waited for, shards."""
     landed = [name for name, kind in setting.kinds.items() if kind != "flow"]
     columns = {name: rng.choice(("tick", "tick", "day", "at")) for name in landed}
@@ -154,7 +154,7 @@ def _with_more(setting: RunContext, rng: Random) -> RunContext:
     return replace(setting, columns=columns, waits=waits, shards=shards if cut else ())
 
 
-def _with_tables(setting: RunContext, rng: Random) -> RunContext:
+def _with_tables(setting: Setting, rng: Random) -> Setting:
     """The same, and maybe with outputs that are tables."""
     has_tables = rng.random() < _TABLES
     held = rng.choice((0, 3)) if has_tables else 0
@@ -171,7 +171,7 @@ def _said_how(op: Op, rng: Random) -> Op:
 class _Teller:
     """Makes operations that mostly apply: it counts ticks and files, roughly."""
 
-    def __init__(self, rng: Random, setting: RunContext) -> None:
+    def __init__(self, rng: Random, setting: Setting) -> None:
         self.rng, self.setting = rng, setting
         is_fed = "flow" in setting.kinds.values()
         self.flows = [MAIN, FEED] if is_fed else [MAIN]

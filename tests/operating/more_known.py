@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tests.operating.programs import FAMILIES
-from tests.operating.story import Op, RunContext, Story
+from tests.operating.story import Op, Setting, Story
 
 _DAYS = tuple((tick, "x", tick + 1) for tick in range(3))
 
 
-def _setting(family: str, late: str = "next", kind: str = "parquet") -> RunContext:
-    return RunContext(FAMILIES[family].versions, {"a": late}, {"a": kind})
+def _setting(family: str, late: str = "next", kind: str = "parquet") -> Setting:
+    return Setting(FAMILIES[family].versions, {"a": late}, {"a": kind})
 
 
 MORE_STORIES: Mapping[str, Story] = {

@@ -16,13 +16,13 @@ from tests.operating.landing import Place
 from tests.operating.model import TICKS, Flow, Rows, State, UnclearError, of_values
 from tests.operating.operations import LANDINGS, OPERATIONS, THOROUGH
 from tests.operating.programs import Outputs, Values, outputs_of
-from tests.operating.story import FEED, MAIN, Op, RunContext, Story, WrongError
+from tests.operating.story import FEED, MAIN, Op, Setting, Story, WrongError
 
 
 class World:
     """The flows of a story: as they are, and as they should be."""
 
-    def __init__(self, setting: RunContext, home: Path, hands: type[Hands] = Hands) -> None:
+    def __init__(self, setting: Setting, home: Path, hands: type[Hands] = Hands) -> None:
         self.setting = setting
         self.troubled: set[str] = set()
         """The flows of which something failed or was killed last: their records may say so."""
