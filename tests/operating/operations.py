@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tests.operating.asked import Committed, Done, How, tick_of
 from tests.operating.landing import Place
-from tests.operating.model import Flow, PastState, Rows, Served
+from tests.operating.model import Flow, Past, Rows, Served
 from tests.operating.programs import IN_ALL, NamedRows, named
 from tests.operating.story import FEED, KEYS, MAIN, Op
 
@@ -195,7 +195,7 @@ def _deploy(world: World, flow: Flow, op: Op) -> Iterator[str]:
         yield "nothing was deployed"
 
 
-def _past(flow: Flow, plan: Done) -> PastState:
+def _past(flow: Flow, plan: Done) -> Past:
     """Of each output what it keeps of its past, as `plan` has it."""
     serving, ticks = flow.state.served[-1], [named(flow.text, tick) for tick in flow.outputs()]
     found: dict[str, Sequence[NamedRows]] = {}
