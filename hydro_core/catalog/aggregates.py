@@ -29,57 +29,62 @@ from hydro_core.types.item import (
     is_numeric,
 )
 
-# The named aggregates: Spark's, each once, with what analyses and rules may rely on.
+# Spark's aggregates, each once, with the properties that analyses and rules rely on.
 #
-# All skip nulls but `count()`, `first` and `last`. They are deterministic: `collect_set`, and
+# All skip nulls except `count()`, `first` and `last`. They are deterministic: `collect_set`, and
 # `collect_list` of an unordered stream, give their elements in ascending order, and `any_value`
 # gives the smallest.
 
 
 EXACT_DIGITS = 19
-"""Of longer decimals no engine has the digits that it takes to divide a total once."""
+"""The largest precision of decimals whose total is divided with one rounding; for longer ones no
+engine has enough digits.
+"""
 
 
 def _is_exact(item: ItemType | None) -> bool:
-    """Whether sums of such numbers are not rounded."""
+    """True if sums of such numbers are not rounded."""
     return item is not None and (is_integer(item) or isinstance(item, Decimal))
 
 
 @dataclass(frozen=True, slots=True)
 class PartialState:
-    """What is kept of rows in the place of all their values, so that the result goes on.
+    """The stored state of an incremental aggregate, in place of all values.
 
-    That is the result itself, if results are merged, or the results of other aggregates over the
-    same arguments, its parts. Where there are both, the parts serve where rows go again, or where
-    the result of some rows may be beyond its type though that of all is not.
+    The state is the result itself, if results can be merged, or the results of other aggregates
+    over the same arguments, its parts. If an aggregate has both, the parts are stored where rows
+    are retracted, or where the result of some rows may be beyond its type though that of all is
+    not.
     """
 
     merge: str = ""
-    """The aggregate that makes one result of several."""
+    """The aggregate that merges several results."""
     companion: str = ""
-    """The aggregate of the last argument without which results are not merged."""
+    """The aggregate of the last argument that is needed to merge results."""
     parts: tuple[str, ...] = ()
     of_parts: str = ""
-    """The result of those of the parts, a function of them in their order.
+    """The result as a function of the parts in their order.
 
-    Empty where the engines have one that rounds and fails as the aggregate does.
+    Empty if the engines have one that rounds and fails as the aggregate does.
     """
     digits: int | None = None
-    """Of decimals that are longer it is not made of parts: it could not be rounded once."""
+    """The largest precision of decimals that have parts: the result of longer ones is not rounded
+    once.
+    """
     invertible: Callable[[ItemType | None], bool] = lambda _: False
-    """Whether the result without some rows is told by theirs, for a first argument of the type;
-    None: there is none.
+    """True if the state without some rows follows from theirs, for a first argument of the type;
+    None: no argument.
     """
 
     def in_parts(self, item: ItemType | None) -> bool:
-        """Whether it is made of parts, for a first argument of the type."""
+        """True if the aggregate has parts, for a first argument of the type."""
         if self.digits is not None and isinstance(item, Decimal) and item.precision > self.digits:
             return False
         return bool(self.parts)
 
     @property
     def function(self) -> Fn | None:
-        """What makes the result of those of the parts, where that is written."""
+        """The function from the parts to the result; None if the engines have one."""
         if not self.of_parts:
             return None
         return read_function(ast.parse(self.of_parts, mode="eval").body, {})
@@ -87,7 +92,7 @@ class PartialState:
 
 @dataclass(frozen=True, slots=True)
 class AllValues:
-    """Nothing smaller than all values can be kept; why that is, for people."""
+    """An aggregate without a smaller state than all values, with the reason as a message."""
 
     why: str
 
@@ -100,34 +105,34 @@ class AggregateSpec:
     summary: str
     result: Callable[[Types], ItemType]
     kept: PartialState | AllValues
-    """What goes on from tick to tick."""
+    """The state that is stored from tick to tick."""
     least: int = 1
     most: int | None = 1
     needs_order: bool = False
     follows_order: bool = False
     idempotent: bool = False
-    """The result over x + x is that over x."""
+    """True if the result over x + x is that over x."""
     empty: object = None
     """The result over nothing."""
     aliases: tuple[str, ...] = ()
     fails: bool = False
-    """Its result may be beyond its type."""
+    """True if the result may be beyond its type."""
     over_distinct: str = ""
-    """Of what counts different values: the aggregate that gives as much over distinct rows, of
-    whether all its arguments are there.
+    """For an aggregate that counts distinct values: the aggregate that gives the same over distinct
+    rows, of the condition that no argument is null.
     """
     internal: bool = False
-    """Plans may have it, programs cannot name it."""
+    """True if plans may have it and programs cannot name it."""
     extreme: Literal["", "least", "greatest"] = ""
-    """It is this one of the non-null values."""
+    """Not empty if the result is this one of the non-null values."""
 
     def takes(self, count: int) -> bool:
-        """Whether it may be given so many arguments."""
+        """True if the aggregate may have so many arguments."""
         return self.least <= count and (self.most is None or count <= self.most)
 
     @property
     def may_fail(self) -> bool:
-        """Whether a tick may fail on its result, or on what makes that of its parts."""
+        """True if a tick may fail on the result, or on the function of its parts."""
         return self.fails or (isinstance(self.kept, PartialState) and bool(self.kept.of_parts))
 
 
@@ -145,7 +150,7 @@ def aggregate_type(aggregate: Aggregate, row: ItemType) -> ItemType:
 
 
 def argument_type(argument: str | Fn, row: ItemType) -> ItemType:
-    """The type of what an aggregate is over."""
+    """The type of an aggregate's argument."""
     if isinstance(argument, Fn):
         return given_by(argument, (row,))
     return columns_of(row, (argument,))[0].type
@@ -175,7 +180,7 @@ def _sum(types: Types) -> ItemType:
 
 
 def _total(types: Types) -> ItemType:
-    """Room for the sum of any number of values."""
+    """A type with room for the sum of any number of values."""
     match types[0]:
         case item if is_integer(item):
             return Decimal(38, 0)
@@ -366,7 +371,7 @@ _ENTRIES = (
 
 _TABLE = {entry.name: entry for entry in _ENTRIES}
 AGGREGATES: Mapping[str, AggregateSpec] = MappingProxyType(_TABLE)
-"""The aggregates by their names, aliases apart."""
+"""The aggregates by their names, without aliases."""
 
 _NAMES = {
     name: entry.name
@@ -378,18 +383,20 @@ NAMES: Mapping[str, str] = MappingProxyType(_NAMES)
 """From every name and alias to the aggregate's name."""
 
 
-# Aggregates in parts: what is stored of them, how it is merged, and what they are made of.
+# Aggregates in parts: their stored state, and how it is merged.
 #
-# A mean is not made of means, but of a total and a count; of the greatest row by some order the
-# order must be known. So an aggregate over a history is stored as parts, each of which can be
-# merged with that of a batch. Over a window the parts must also give back what has left: counts
-# and exact totals do, and the number of rows says which keys are still there. What an aggregate
-# is made of stands in its entry (`PartialState`).
+# A mean cannot be computed from means, but from a total and a count; the row that is greatest by an
+# order needs the value of the order. So an aggregate over a history is stored as parts, each of
+# which can be merged with that of a batch. Over a window the parts must also support retractions.
+# Counts and exact totals do, and the number of rows says which keys still exist. The parts of an
+# aggregate are in its entry (`PartialState`).
 
 
 Named = tuple[str, Aggregate]
 Split = tuple[Aggregate, ...] | None
-"""The parts of an aggregate; only itself, where its own result goes on."""
+"""The parts of an aggregate; only itself if its own result can be updated; None if there are no
+parts.
+"""
 
 
 def _kept(function: str) -> PartialState | None:
@@ -400,28 +407,30 @@ def _kept(function: str) -> PartialState | None:
 MERGES: Mapping[str, str] = MappingProxyType(
     {f: kept.merge for f in AGGREGATES if (kept := _kept(f)) and kept.merge and not kept.companion}
 )
-"""The aggregates that are merged from their own results, each with the aggregate that does it."""
+"""The aggregates whose own results are merged, each with the aggregate that merges them."""
 EXTREMES: Mapping[str, str] = MappingProxyType(
     {f: kept.companion for f in AGGREGATES if (kept := _kept(f)) and kept.companion}
 )
-"""The aggregates that are merged with the help of their order's extreme."""
+"""The aggregates whose results are merged by the minimum or maximum of their order."""
 ITSELF = "any_value"
-"""The aggregate of a single value: what makes a result of one part."""
+"""The aggregate of a single value, which restores a result from one part."""
 ROWS = "rows"
 COUNT = Aggregate("count")
-"""How many rows there are."""
+"""The number of rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """An aggregate in parts: the arguments that give them, and those that make the results."""
+    """An aggregate in parts: the arguments that compute them, and those that compute the
+    results.
+    """
 
     given: Args
     made: Args
 
 
 def merging(aggregates: Sequence[Named]) -> tuple[Named, ...] | None:
-    """The aggregates that merge results of these; None where they do not tell enough."""
+    """The aggregates that merge results of these; None if some results cannot be merged."""
     found = []
     for name, aggregate in aggregates:
         kept = _kept(aggregate.function)
@@ -438,21 +447,21 @@ def merging(aggregates: Sequence[Named]) -> tuple[Named, ...] | None:
 
 
 def running_parts(args: Args, item: ItemType, output: ItemType) -> Parts | None:
-    """The parts of an aggregate over a history; None where there are none, or it needs none."""
+    """The parts of an aggregate over a history; None if there are none, or if it needs none."""
     if merging(args["aggregates"]) is not None:
         return None
     return _in_parts(args, item, output, running_split, ())
 
 
 def moving_parts(args: Args, item: ItemType, output: ItemType) -> Parts | None:
-    """The parts of an aggregate over a window; None where what leaves cannot be taken back."""
+    """The parts of an aggregate over a window; None if retractions cannot be applied to them."""
     return _in_parts(args, item, output, moving_split, (COUNT,))
 
 
 def has_inverse(aggregates: Sequence[Named]) -> bool:
-    """Whether what left can be taken out of these parts, which begin with the number of rows.
+    """True if retractions can be applied to these parts, which begin with the number of rows.
 
-    What is rounded is no part of a window: see `moving_split`.
+    Rounded results are no parts of a window: see `moving_split`.
     """
     first = next(iter(aggregates), None)
     return (
@@ -463,31 +472,31 @@ def has_inverse(aggregates: Sequence[Named]) -> bool:
 
 
 def resumes(function: str) -> bool:
-    """Whether something smaller than the values is stored of it, of most numbers at least."""
+    """True if the aggregate has a smaller state than all values, for most numbers at least."""
     return _kept(function) is not None
 
 
 def moves(function: str, *, exact: bool) -> bool:
-    """Whether what leaves a window can be taken out, of `exact` numbers, or of any."""
+    """True if retractions can be applied to the state, of `exact` numbers, or of any."""
     return _inverted(Aggregate(function), LONG if exact else DOUBLE) is not None
 
 
 def why_no_parts(function: str) -> str:
-    """Why an aggregate over a history is not stored in parts."""
+    """The reason why an aggregate over a history is not stored in parts."""
     kept = AGGREGATES[function].kept
     assert isinstance(kept, AllValues), f"{function} is stored in parts"
     return f"`{function}` {kept.why}"
 
 
 def why_not_moving(function: str) -> str:
-    """Why an aggregate over a window reads all of it."""
+    """The reason why an aggregate over a window reads all of it."""
     if moves(function, exact=True):
         return f"`{function}` of these numbers is rounded, so what leaves cannot be taken out again"
     return f"`{function}` has no inverse: it cannot be told what it was without what leaves"
 
 
 def splits_by_type(function: str) -> bool:
-    """Whether it depends on the type of the numbers whether it is made of parts."""
+    """True if the aggregate has parts for some types of numbers only."""
     kept = _kept(function)
     return kept is not None and kept.digits is not None
 
@@ -529,7 +538,7 @@ def _in_parts(
 
 
 def _made(function: str, parts: tuple[str, ...], *, alone: bool) -> Aggregate:
-    """What makes the result of the columns that its parts are."""
+    """The aggregate that computes the result from the columns of its parts."""
     if alone:
         return Aggregate(ITSELF, parts)
     kept = _kept(function)
@@ -549,7 +558,7 @@ def _of(made: Fn, parts: tuple[str, ...]) -> Fn:
 
 
 def running_split(aggregate: Aggregate, item: ItemType) -> Split:
-    """What is stored of an aggregate over a history; None where that is all values."""
+    """The stored state of an aggregate over a history; None if it is all values."""
     kept = _kept(aggregate.function)
     if kept is None:
         return None
@@ -561,7 +570,7 @@ def running_split(aggregate: Aggregate, item: ItemType) -> Split:
 
 
 def moving_split(aggregate: Aggregate, item: ItemType) -> Split:
-    """What is stored of an aggregate over rows that go again; None where that is all of them."""
+    """The stored state of an aggregate over rows with retractions; None if it is all rows."""
     return _inverted(aggregate, _first(aggregate, item))
 
 
@@ -588,5 +597,5 @@ def _inverts(function: str, of: ItemType | None) -> bool:
 
 
 def _first(aggregate: Aggregate, item: ItemType) -> ItemType | None:
-    """The type of its first argument."""
+    """The type of the first argument; None if there is none."""
     return argument_type(aggregate.arguments[0], item) if aggregate.arguments else None

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from hydro_core.functions.tree import Fn
 
 
-# In what the operators of one class differ: the words that stand in their classes.
+# Words by which operators of one class differ.
 
 
 class ItemEffect(Enum):
-    """What an operator that goes item by item gives for an item."""
+    """The output of a row-wise operator for one item."""
 
     SAME = "the item"
     SOME = "the item, or nothing"
@@ -27,7 +27,7 @@ class ItemEffect(Enum):
 
 
 class PairedItems(Enum):
-    """Which items of two inputs a product brings together."""
+    """The items of two inputs that a product pairs."""
 
     ALL = "each with each"
     KEY = "those of one key"
@@ -35,7 +35,7 @@ class PairedItems(Enum):
 
 
 class MatchCondition(Enum):
-    """What of the items of two inputs must be equal for a match."""
+    """The parts of two items that are equal in a match."""
 
     ITEMS = "the items"
     KEYS = "the keys of both"
@@ -44,7 +44,7 @@ class MatchCondition(Enum):
 
 
 class Summary(Enum):
-    """What is made of the items of a key."""
+    """The result computed from the items of a key."""
 
     FOLD = "the accumulator of a function, from a start"
     REDUCTION = "an item, by a function of two"
@@ -53,7 +53,7 @@ class Summary(Enum):
 
 
 class Places(Enum):
-    """What an operator that goes by the place of an item in its stream gives."""
+    """The output of a positional operator."""
 
     EACH = "an item for each"
     FIRST = "the first items"
@@ -62,11 +62,11 @@ class Places(Enum):
     PADDED_PAIRS = "pairs of the items at one place, as long as either input has one"
 
 
-# What every class of operators says of itself, for all who ask.
+# Properties that every class of operators has.
 
 
 class PassedItems(Enum):
-    """Which of its inputs' items an operator gives."""
+    """The items of its inputs that an operator gives."""
 
     ALL = "all of this tick's, some perhaps once only"
     SOME = "some of the first input's, of this tick"
@@ -76,7 +76,7 @@ class PassedItems(Enum):
 
 
 class PastExtent(Enum):
-    """How much of the past an operator's output holds."""
+    """How much of the past an operator's output has."""
 
     INPUTS = "what its inputs hold"
     HISTORY = "the items of all ticks so far"
@@ -86,47 +86,47 @@ class PastExtent(Enum):
 
     @property
     def condenses(self) -> bool:
-        """Whether it is a result, not the rows that it is made of."""
+        """True if the output is a result, not the rows that it is derived from."""
         return self in (PastExtent.RESULT, PastExtent.STATE)
 
 
-# What an operator is to time, keys and order: its class.
+# Classes of operators: how an operator treats time, keys and order.
 #
-# Every operator has one, and how a stream's rows come and go, what it costs, what is stored, what
-# must be read again, and which rules hold follow from it. The union is closed: whoever asks
-# matches every class, so that a new one is looked at everywhere, and an operator that is added to
-# a class is known everywhere.
+# Every operator has one class. From it follow the representation of its output, its cost, its
+# stored state, the rows to read again, and the rules that hold. The union is closed: every analysis
+# matches all classes, so a new class must be handled everywhere, and a new operator of a class is
+# handled everywhere at once.
 #
-# The words are those of incremental view maintenance. *Linear* operators do the same with an item
-# that comes as with one that goes (`PerItem`, `Projection`, `Sum`); *bilinear* ones do so with
-# each input while the other stays (`Product`); the others work *by key* (`KeyMatch`, `AsOf`,
-# `DistinctItems`, `ByKey`, `OrderedByKey`), *by position* (`PositionalOrder`, `Ordering`), or
-# *over time*. Such a word is a base of its classes (`Linear`, `PerKey`, `PerPosition`,
-# `OverTime`), for who says the same of all of them.
+# The words are those of incremental view maintenance. *Linear* operators treat an insertion and a
+# retraction alike (`PerItem`, `Projection`, `Sum`); *bilinear* ones are linear in each input while
+# the other is fixed (`Product`). The others are *keyed* (`KeyMatch`, `AsOf`, `DistinctItems`,
+# `ByKey`, `OrderedByKey`), *positional* (`PositionalOrder`, `Ordering`), or work *over time*. Each
+# of these words is a base class (`Linear`, `PerKey`, `PerPosition`, `OverTime`), for analyses that
+# treat all its classes alike.
 #
-# What many ask of a class each of them says itself (`properties.py`): which of its inputs' items
-# it `passes` on, and how much of the past its output `holds`.
+# Every class has the properties that many analyses need: the items of its inputs that it `passes`,
+# and how much of the past its output `holds`.
 
 
 class ClassFacts:
-    """What holds of a class of operators unless it says otherwise."""
+    """Properties of a class of operators, with their defaults."""
 
     __slots__ = ()
     hands_on: ClassVar[bool] = False
-    """It does the same with changes as with items."""
+    """True if the operator forwards updates: it treats them as it treats items."""
     takes_changes: ClassVar[bool] = False
-    """The changes of its input serve it as well as its values, or better: what is stored of a
-    stream that is told by its changes is a log of them.
+    """True if the changelog of an input serves the operator as well as its values, or better; then
+    the stored table of a changelog stream is its changelog.
     """
 
     @property
     def reads_changes(self) -> bool:
-        """Whether it looks at the changes of its input alone, where it is told by them."""
+        """True if the operator reads only the updates of a changelog stream."""
         return False
 
 
 class StreamEnd(ClassFacts):
-    """Where streams begin and end."""
+    """The beginning or the end of a stream."""
 
     __slots__ = ()
     passes: ClassVar[PassedItems] = PassedItems.NONE
@@ -134,7 +134,7 @@ class StreamEnd(ClassFacts):
 
 
 class Linear(ClassFacts):
-    """The same with items that come as with items that go."""
+    """Linear: treats retractions as it treats items."""
 
     __slots__ = ()
     hands_on: ClassVar[bool] = True
@@ -142,19 +142,19 @@ class Linear(ClassFacts):
 
 
 class PerKey(ClassFacts):
-    """What becomes of a key's items depends on that key's alone."""
+    """Keyed: the output for a key depends only on the items of that key."""
 
     __slots__ = ()
 
 
 class PerPosition(ClassFacts):
-    """An item's place among all decides, or is decided."""
+    """Positional: an item's position decides, or is decided."""
 
     __slots__ = ()
 
 
 class OverTime(ClassFacts):
-    """The items of other ticks decide, too."""
+    """Over time: the output depends on items of other ticks, too."""
 
     __slots__ = ()
 
@@ -162,7 +162,7 @@ class OverTime(ClassFacts):
 @final
 @dataclass(frozen=True, slots=True)
 class ExternalItems(StreamEnd):
-    """Has no input: its items come with the tick."""
+    """A source: its items arrive with the tick."""
 
 
 @final
@@ -183,13 +183,13 @@ class Output(StreamEnd):
 @final
 @dataclass(frozen=True, slots=True)
 class PerItem(Linear):
-    """Linear: looks at one item at a time."""
+    """Linear: row-wise, one item at a time."""
 
     gives: ItemEffect
 
     @property
     def passes(self) -> PassedItems:
-        """Which of its inputs' items it gives."""
+        """The items of its inputs that it gives."""
         match self.gives:
             case ItemEffect.SAME:
                 return PassedItems.ALL
@@ -200,8 +200,8 @@ class PerItem(Linear):
 
 
 MadeColumns = Callable[[Mapping[str, Any], Sequence[str]], Mapping[str, "str | Fn"]]
-"""From the arguments and the row's columns to what stands in each column of the output: the column
-of that name, or what the function gives for the row.
+"""From the arguments and the row's columns to the content of each output column: the column of that
+name, or the function's value for the row.
 """
 
 
@@ -214,20 +214,20 @@ class Projection(Linear):
     gives: ClassVar[ItemEffect] = ItemEffect.ONE
     columns: MadeColumns
     only: bool = False
-    """The output has the columns that the arguments name, whatever else the row has."""
+    """True if the output has only the columns that the arguments name."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Sum(Linear):
-    """Linear in all inputs together: their items."""
+    """Linear in all inputs together: the sum of their items."""
 
     widens: bool = False
-    """Items change their type, so that all have one."""
+    """True if the sum coerces items to one common type."""
 
     @property
     def passes(self) -> PassedItems:
-        """Which of its inputs' items it gives."""
+        """The items of its inputs that it gives."""
         return PassedItems.NONE if self.widens else PassedItems.ALL
 
 
@@ -240,36 +240,40 @@ class Product(ClassFacts):
     holds: ClassVar[PastExtent] = PastExtent.INPUTS
     meets: PairedItems
     keeps: frozenset[int] = frozenset()
-    """The inputs whose items stay, padded, where they meet none: these are not linear."""
+    """The inputs whose items stay, padded, where they have no match; the product is not linear in
+    these.
+    """
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class KeyMatch(PerKey):
-    """By key: the items of the first input that have a match in the second, or that have none."""
+    """Keyed: the items of the first input that have a match in the second, or those that have
+    none.
+    """
 
     passes: ClassVar[PassedItems] = PassedItems.SOME
     holds: ClassVar[PastExtent] = PastExtent.INPUTS
     wanted: bool
-    """Whether those with a match stay."""
+    """True if the items with a match stay."""
     compares: MatchCondition
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class AsOf(PerKey):
-    """By key: each item of the first input with the item of the second that is nearest to it."""
+    """Keyed: each item of the first input with the nearest item of the second."""
 
     passes: ClassVar[PassedItems] = PassedItems.NONE
     holds: ClassVar[PastExtent] = PastExtent.INPUTS
     keyed: bool = True
-    """Columns of both are the key; else there is none, and one key is all there is."""
+    """True if columns of both inputs are the key; else all items have one key."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class DistinctItems(PerKey):
-    """By key, which is the whole item: each once."""
+    """Keyed by the whole item: each item once."""
 
     passes: ClassVar[PassedItems] = PassedItems.ALL
     holds: ClassVar[PastExtent] = PastExtent.INPUTS
@@ -278,72 +282,72 @@ class DistinctItems(PerKey):
 @final
 @dataclass(frozen=True, slots=True)
 class ByKey(PerKey):
-    """By key: one item is made of those of a key."""
+    """Keyed: one result is computed from the items of a key."""
 
     holds: ClassVar[PastExtent] = PastExtent.RESULT
     summary: Summary
     keyed: bool = True
-    """Results stand by keys; else there is one, that of everything."""
+    """True for one result per key; else there is one global result."""
 
     @property
     def is_fold(self) -> bool:
-        """Whether a function of the program goes from item to item."""
+        """True if a function of the program is folded over the items."""
         return self.summary in (Summary.FOLD, Summary.REDUCTION)
 
     @property
     def passes(self) -> PassedItems:
-        """Which of its inputs' items it gives."""
+        """The items of its inputs that it gives."""
         return PassedItems.SOME if self.summary is Summary.LATEST else PassedItems.NONE
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class OrderedByKey(PerKey):
-    """By key: many items are made of those of a key, by their order."""
+    """Keyed: many items are computed from those of a key, by their order."""
 
     gives: Literal[Places.EACH, Places.FIRST]
     keyed: bool = True
-    """Columns of the items are the key; else there is none, or a function gives it."""
+    """True if columns of the items are the key; else there is none, or a function gives it."""
 
     @property
     def passes(self) -> PassedItems:
-        """Which of its inputs' items it gives."""
+        """The items of its inputs that it gives."""
         return PassedItems.SOME if self.gives is Places.FIRST else PassedItems.NONE
 
     @property
     def holds(self) -> PastExtent:
-        """How much of the past its output holds."""
+        """How much of the past its output has."""
         return PastExtent.RESULT if self.gives is Places.FIRST else PastExtent.INPUTS
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class RunningResult(PerKey):
-    """By key: a result that it stores, and makes anew where its input is new."""
+    """Keyed: an incremental result; it is stored, and updated for the keys of new items."""
 
     holds: ClassVar[PastExtent] = PastExtent.STATE
     of: ByKey | OrderedByKey
-    """What it is over all items."""
+    """The result that it is over all items."""
     changes: bool = False
-    """It is the result of its input, of which it reads the changes; else of all that came so far,
-    of which it gets what is new.
+    """True if it is the result of its input at the tick and reads the input's updates; else it is
+    the result of all items so far and reads the new items.
     """
 
     @property
     def passes(self) -> PassedItems:
-        """Which of its inputs' items it gives."""
+        """The items of its inputs that it gives."""
         return PassedItems.NONE if self.of.passes is PassedItems.NONE else PassedItems.EARLIER
 
     @property
     def reads_changes(self) -> bool:
-        """Whether it looks at the changes of its input alone, where it is told by them."""
+        """True if the operator reads only the updates of a changelog stream."""
         return self.changes
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Ordering(PerPosition):
-    """Gives the items an order, or takes it away."""
+    """Gives the items an order, or removes it."""
 
     passes: ClassVar[PassedItems] = PassedItems.ALL
     holds: ClassVar[PastExtent] = PastExtent.INPUTS
@@ -353,19 +357,19 @@ class Ordering(PerPosition):
 @final
 @dataclass(frozen=True, slots=True)
 class PositionalOrder(PerPosition):
-    """By position: an item's place among all decides."""
+    """Positional: an item's position among all items decides."""
 
     gives: Places
 
     @property
     def passes(self) -> PassedItems:
-        """Which of its inputs' items it gives."""
+        """The items of its inputs that it gives."""
         cut = self.gives in (Places.FIRST, Places.FIRST_OF_KEY)
         return PassedItems.SOME if cut else PassedItems.NONE
 
     @property
     def holds(self) -> PastExtent:
-        """How much of the past its output holds."""
+        """How much of the past its output has."""
         return PastExtent.INPUTS if self.passes is PassedItems.NONE else PastExtent.RESULT
 
 
@@ -376,11 +380,11 @@ class History(OverTime):
 
     holds: ClassVar[PastExtent] = PastExtent.HISTORY
     before: bool = False
-    """This tick apart."""
+    """True if the items of this tick are left out."""
 
     @property
     def passes(self) -> PassedItems:
-        """Which of its inputs' items it gives."""
+        """The items of its inputs that it gives."""
         return PassedItems.EARLIER if self.before else PassedItems.SO_FAR
 
 
@@ -391,11 +395,11 @@ class Window(OverTime):
 
     holds: ClassVar[PastExtent] = PastExtent.WINDOW
     timed: bool = False
-    """A time of its own says of each item until which tick it is there; else all stay as long."""
+    """True if each item leaves by a time of its own; else all stay for the same number of ticks."""
 
     @property
     def passes(self) -> PassedItems:
-        """Which of its inputs' items it gives."""
+        """The items of its inputs that it gives."""
         return PassedItems.EARLIER if self.timed else PassedItems.SO_FAR
 
 
@@ -412,29 +416,29 @@ class PreviousTick(OverTime):
 @final
 @dataclass(frozen=True, slots=True)
 class TickDifference(OverTime):
-    """Over time: how a stream differs from what it was in the tick before."""
+    """Over time: the difference between a stream and the same stream in the tick before."""
 
     holds: ClassVar[PastExtent] = PastExtent.INPUTS
     takes_changes: ClassVar[bool] = True
     reads_changes = True
     signed: bool
-    """What goes is told, too, with a count; else only what comes."""
+    """True if it emits insertions and deletions, with counts; else insertions only."""
 
     @property
     def passes(self) -> PassedItems:
-        """Which of its inputs' items it gives."""
+        """The items of its inputs that it gives."""
         return PassedItems.NONE if self.signed else PassedItems.SOME
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Commands(OverTime):
-    """Over time: what all commands so far leave there."""
+    """Over time: the items after all commands so far."""
 
     passes: ClassVar[PassedItems] = PassedItems.NONE
     holds: ClassVar[PastExtent] = PastExtent.STATE
     keyed: bool
-    """One value for each key."""
+    """True if there is one value for each key."""
 
 
 OpClass = (
@@ -462,12 +466,12 @@ OpClass = (
 
 
 def passes_on(cls: OpClass) -> bool:
-    """Whether the operator passes its input on as it is."""
+    """True if the operator forwards its input unchanged."""
     return isinstance(cls, PerItem) and cls.gives is ItemEffect.SAME
 
 
 def is_itemwise(cls: OpClass) -> TypeGuard[PerItem | Projection]:
-    """Whether the operator goes item by item, so that it does the same with changes."""
+    """True if the operator is row-wise, so that it treats updates as it treats items."""
     match cls:
         case PerItem() | Projection():
             return True

@@ -1,9 +1,8 @@
-"""Values and changes: the two forms in which a stream over ticks is told, and what gives which.
+"""Representations of a stream over ticks, and the representations that operators need and give.
 
-A stream is told by its items at each tick (*values*), or by how much it differs from the tick
-before (*changes*: items that come, and items that go). A history is told by what is added alone
-(*growth*): changes of which none takes anything away. Whoever wants changes never looks at the rows
-that stay, of which there may be many, but for those with the keys of other changes: they are
+A stream is represented by its items at each tick (*values*), or by its updates from one tick to the
+next (*changelog*). A history has updates that only insert, its *growth*. A reader of updates never
+reads the unchanged rows, which may be many, except for those with the keys of updates: these are
 *looked up*.
 """
 
@@ -41,7 +40,7 @@ from hydro_core.catalog.classes import (
 
 
 class Form(Enum):
-    """How a stream over ticks is told."""
+    """The representation of a stream over ticks."""
 
     VALUES = "its items at each tick"
     CHANGES = "what comes and what goes at each tick"
@@ -50,7 +49,7 @@ class Form(Enum):
 
     @property
     def stored(self) -> str:
-        """Its name in what is stored of tables and plans."""
+        """The name of the representation in stored plans and tables."""
         return next(name for name, form in _STORED.items() if form is self)
 
     @staticmethod
@@ -58,7 +57,7 @@ class Form(Enum):
         return _STORED[name]
 
     def serves(self, wanted: Form) -> bool:
-        """Whether a stream in this form will do for who wants another."""
+        """True if a reader that wants another representation can read this one."""
         match wanted:
             case Form.CHANGES:
                 return self in (Form.CHANGES, Form.GROWTH)
@@ -72,9 +71,9 @@ _STORED = {"append": Form.GROWTH, "last": Form.VALUES, "changes": Form.CHANGES}
 
 
 def needed(cls: OpClass, wanted: Form) -> Form | None:  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
-    """The form that an operator needs all its inputs in, to give its result in the form `wanted`.
+    """The representation in which an operator needs its inputs, to give its result as `wanted`.
 
-    None where it cannot. The inputs are in no order.
+    None if it cannot. The inputs have no order.
     """
     if wanted is Form.VALUES:
         return Form.CHANGES if isinstance(cls, RunningResult) and cls.changes else Form.VALUES
@@ -108,13 +107,14 @@ def needed(cls: OpClass, wanted: Form) -> Form | None:  # noqa: C901, PLR0911, P
 
 
 def _looked_up_in(cls: OpClass) -> Form | None:
-    """The form of the inputs of which an operator gives the items of some keys.
+    """The representation of inputs from which an operator can give the items of some keys; None if
+    it cannot.
 
-    What is stored is looked up where it lies, the rest in what it is made of.
+    A stored stream is looked up in its table, any other in the streams that it is derived from.
     """
     match cls:
         case PerItem(gives):
-            # what a function makes is not searched by what it is made of
+            # the result of a function does not determine the item that it is computed from
             return (
                 Form.LOOKED_UP
                 if gives in (ItemEffect.SAME, ItemEffect.SOME, ItemEffect.ROUTED)
@@ -135,7 +135,7 @@ def _looked_up_in(cls: OpClass) -> Form | None:
 
 
 def given(cls: OpClass, inputs: Iterable[Form]) -> Form:
-    """The best form in which an operator gives its result, of inputs in these forms."""
+    """The best representation in which an operator gives its result, for inputs in these."""
     forms = tuple(inputs)
     for wanted in (Form.GROWTH, Form.CHANGES):
         of = needed(cls, wanted)
@@ -145,7 +145,7 @@ def given(cls: OpClass, inputs: Iterable[Form]) -> Form:
 
 
 def looks_up(cls: OpClass) -> bool:
-    """Whether an operator needs, for the changes of its result, rows of its inputs by key, too."""
+    """True if an operator needs, for the updates of its result, also rows of its inputs by key."""
     match cls:
         case Product() | KeyMatch() | DistinctItems():
             return True

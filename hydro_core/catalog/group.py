@@ -51,7 +51,7 @@ from hydro_core.catalog.spec import (
 )
 from hydro_core.types.item import Order
 
-# Operators that make few items of many, over all or key by key.
+# Operators that compute few items from many, globally or for each key.
 
 
 _WHOLE = Never("one result is made of all items")
@@ -65,7 +65,7 @@ def _blocking(needs: Order, cure: str = "") -> tuple[Port, ...]:
 
 
 def _order_of_function(args: Args) -> Mapping[str, Any]:
-    """A function that does not care about the order makes an operator that does not."""
+    """A commutative function makes an operator that needs no order."""
     needs = Order.NONE if args["f"].algebra.commutative else Order.TOTAL
     return {"inputs": _blocking(needs, _UNORDERED_CURE)}
 
@@ -111,11 +111,11 @@ per_key = partial(
     order=OrderRule.LOSES,
     partition=OnKey(),
 )
-"""An operator that makes items of those of a key."""
+"""An operator that computes items from those of a key."""
 
 
 def _folded(cls: ByKey, **columns: Any) -> OpSpec:
-    """What a function makes of all items, or of those of a key, going from one to the next."""
+    """An operator that folds a function over all items, or over those of each key."""
     return per_key(
         cls=cls,
         inputs=_blocking(Order.TOTAL, _UNORDERED_CURE),
@@ -248,11 +248,13 @@ AGGREGATE = per_key(
 )
 
 
-# Operators that make one result of the items of a key, now or from tick to tick.
+# Operators that compute one result from the items of a key, now or from tick to tick.
 
 
 def made_by_key(cls: OpClass) -> ByKey | None:
-    """What the operator makes of the items of a key, of all of them or of what is new."""
+    """The keyed result that the operator computes, from all items or from new ones; None for
+    others.
+    """
     match cls:
         case ByKey():
             return cls
@@ -265,7 +267,7 @@ def made_by_key(cls: OpClass) -> ByKey | None:
 
 
 def over_items(cls: OpClass) -> ByKey | OrderedByKey | None:
-    """What the operator makes of all items of a key, if it is that."""
+    """The result that the operator computes from all items of a key; None for others."""
     match cls:
         case ByKey() | OrderedByKey():
             return cls
@@ -276,19 +278,19 @@ def over_items(cls: OpClass) -> ByKey | OrderedByKey | None:
 
 
 def aggregates(cls: OpClass) -> bool:
-    """Whether the operator makes named aggregates, of items or of what is new."""
+    """True if the operator computes named aggregates, of all items or of new ones."""
     made = made_by_key(cls)
     return made is not None and made.summary is Summary.AGGREGATES
 
 
-# Results that are the least or the greatest value of a column, and the rows that have them.
+# Global minimums and maximums of a column, and the rows that have them.
 #
-# Of all rows those decide that have it. Of a result that is stored, whose rows change by key,
-# these are among the rows of the keys that change, or the first by this column of the others.
+# Only these rows decide. In a stored keyed result they are among the rows of changed keys, or the
+# first of the other rows by this column.
 
 
 class WithExtremes(Enum):
-    """What an operator does to rows with an extreme."""
+    """How an operator treats rows with a minimum or maximum."""
 
     VALUE = "gives the values of one or several of everything"
     FIRST = "gives the first rows of everything"
@@ -299,23 +301,25 @@ class WithExtremes(Enum):
 
 
 GIVE_FEW = frozenset({WithExtremes.FIRST, WithExtremes.PAIRS})
-"""What gives rows with extremes alone, where it is known that it looks at them."""
+"""Operators whose output has only rows with a minimum or maximum, once they are known to read
+these.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class ExtremeValue:
-    """The least, or the greatest, value of a column."""
+    """The minimum or the maximum of a column."""
 
     column: str
     greatest: bool
     count: int = 1
-    """Rows with the first so many values are wanted."""
+    """The number of values that are wanted, beginning with the minimum or maximum."""
 
 
 def extremes_of(args: Args) -> Mapping[str, ExtremeValue] | None:
-    """What stands in each column of an aggregate of everything.
+    """By output column of a global aggregate: the minimum or maximum that it is.
 
-    None where not all of that are extremes of columns, or it has results by key.
+    None if some column is no minimum or maximum of an input column, or if the results are keyed.
     """
     if args.get("by") or not args.get("aggregates"):
         return None
@@ -330,9 +334,9 @@ def extremes_of(args: Args) -> Mapping[str, ExtremeValue] | None:
 
 
 def first_of(cls: OpClass, args: Args) -> ExtremeValue | None:
-    """By which column the first rows of everything have the greatest values.
+    """The column that is greatest in the first rows of a global order; None if there is none.
 
-    None where an operator gives others. Where the order ascends, rows without a value come first.
+    In an ascending order, rows with null come first, so they have no minimum.
     """
     if with_extremes(cls) is not WithExtremes.FIRST:
         return None
@@ -343,7 +347,7 @@ def first_of(cls: OpClass, args: Args) -> ExtremeValue | None:
 
 
 def with_extremes(cls: OpClass) -> WithExtremes:
-    """What an operator does to rows with an extreme, as far as its class says."""
+    """How an operator of this class treats rows with a minimum or maximum."""
     match cls:
         case ByKey(keyed=False):
             return WithExtremes.VALUE

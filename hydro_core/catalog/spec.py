@@ -15,15 +15,14 @@ from hydro_core.functions.lineage import FieldMap, InputField
 from hydro_core.functions.tree import Fn
 from hydro_core.types.item import UNKNOWN, FieldPath, ItemType, Order
 
-# What an operator is: one `OpSpec` each, whose columns are all that others may rely on.
+# Entries of operators: one `OpSpec` each, whose columns are all that others may rely on.
 #
-# The columns are those of the language page's operator table, and the class (`classes.py`).
-# Nothing outside the catalogue, the definitions and the lowerings asks for an operator by its
-# name.
+# The columns are those of the language page's operator table, and the class (`classes.py`). Only
+# the catalogue, the definitions and the lowerings ask for an operator by its name.
 
 
 class Barrier(Enum):
-    """What an input waits for: nothing, an earlier stratum, or the tick before."""
+    """The readiness that an input needs: none, a complete earlier stratum, or the tick before."""
 
     NONE = "none"
     STRATUM = "stratum"
@@ -31,7 +30,7 @@ class Barrier(Enum):
 
 
 class OrderRule(Enum):
-    """What becomes of the first input's order."""
+    """The order of the output, by the order of the first input."""
 
     KEEPS = "keeps"
     KEEPS_IF_ALL = "keeps if all inputs have it"
@@ -40,7 +39,7 @@ class OrderRule(Enum):
 
 
 class State(Enum):
-    """What of the past an operator must know."""
+    """The part of the past that an operator needs."""
 
     NONE = "none"
     HISTORY = "all additions"
@@ -52,7 +51,7 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """An input: `linear` means op(x + y) = op(x) + op(y) in it, the others fixed."""
+    """An input: `linear` means op(x + y) = op(x) + op(y) in it, with the others fixed."""
 
     name: str
     barrier: Barrier = Barrier.NONE
@@ -62,9 +61,9 @@ class Port:
     keyword: str = ""
     """The argument that may name this input's stream instead: `join(right=customers)`."""
     elided: bool = False
-    """What flows in without a label enters here, although there are other ports."""
+    """True if a stream without a label enters here, although there are other ports."""
     cure: str = ""
-    """How to do without the order that is needed, beside imposing one."""
+    """Help for an input without the order that is needed, besides imposing one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +73,9 @@ class Always:
 
 @dataclass(frozen=True, slots=True)
 class Never:
-    """The operator needs its whole input in one place.
+    """The operator needs its whole input on one shard.
 
-    But if it is linear in an input, that one may be cut where every shard has the others whole.
+    An input in which it is linear may still be cut, if every shard has the other inputs as a whole.
     """
 
     why: str
@@ -84,9 +83,9 @@ class Never:
 
 @dataclass(frozen=True, slots=True)
 class OnKey:
-    """Equal keys must meet.
+    """Equal keys must be on one shard.
 
-    The key is the columns of the argument `by` or `on`, else what stands at `at`, a path for each
+    The key is the columns of the argument `by` or `on`, else the fields `at`, a path for each
     input. The output has those columns too, or has the key at `gives`.
     """
 
@@ -96,7 +95,7 @@ class OnKey:
 
 @dataclass(frozen=True, slots=True)
 class OnAnyField:
-    """Equal items must meet: any field serves, the same one on every input.
+    """Equal items must be on one shard: any field serves, the same one on every input.
 
     Where the item is wrapped, the fields are those below `at`; in the output below `gives`.
     """
@@ -114,7 +113,7 @@ class Replicated:
 
 @dataclass(frozen=True, slots=True)
 class HeldByAll:
-    """Every shard knows the stream; one emits it."""
+    """Every shard has the whole stream; one emits it."""
 
 
 PartitionRule = Always | Never | OnKey | OnAnyField | Replicated | HeldByAll
@@ -148,12 +147,14 @@ ArgKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Arg:
-    """An argument of an operator; `positional` ones may be given by place, in the entry's order."""
+    """An argument of an operator; `positional` ones may be given without name, in the entry's
+    order.
+    """
 
     name: str
     kind: ArgKind
     summary: str = ""
-    """What it says, for people."""
+    """The meaning of the argument, for the pages."""
     required: bool = False
     default: Any = None
     positional: bool = True
@@ -161,11 +162,11 @@ class Arg:
     least: int = 0
     """For an integer: the smallest that makes sense."""
     leading: int = 0
-    """For a function: how many arguments come before the item (1: an accumulator)."""
+    """For a function: the number of parameters before the item (1: an accumulator)."""
 
     @property
     def is_open(self) -> bool:
-        """Whether it is all keywords of a call that name no argument."""
+        """True if it is all keywords of a call that name no argument."""
         return self.kind in ("computed", "renames", "aggregates", "over_functions")
 
 
@@ -183,7 +184,7 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class OverFunction:
-    """What a row is told of its place among those of its key: `lag("price", 1)`.
+    """A function of a row's position among the rows of its key: `lag("price", 1)`.
 
     The arguments are those of its entry (`ordered.FUNCTIONS`), all of them, in its order.
     """
@@ -194,7 +195,7 @@ class OverFunction:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Args(Mapping[str, Any]):
-    """The arguments of one node, defaults filled in; 1, 1.0 and True are three values."""
+    """The arguments of one node, with defaults; 1, 1.0 and True are three values."""
 
     entries: tuple[tuple[str, Any], ...] = ()
 
@@ -242,7 +243,7 @@ def functions_of(value: Any) -> Iterator[Fn]:
 
 
 def _exactly(value: Any) -> Hashable:
-    """A hashable stand-in that is equal for values of the same type and content only."""
+    """A hashable value that is equal only for values of the same type and content."""
     match value:
         case list() | tuple():
             return (type(value).__name__, *map(_exactly, value))
@@ -266,7 +267,7 @@ def first(args: Args, types: tuple[ItemType, ...]) -> ItemType:
 
 
 LineageRule = Callable[[Args, tuple[ItemType, ...]], FieldMap]
-"""From the arguments and the inputs' item types to where the output's fields come from."""
+"""From the arguments and the inputs' item types to the lineage of the output's fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,12 +281,12 @@ class Example:
 
     @classmethod
     def of(cls, program: str, schema: str, items: list[Any], gives: list[Any]) -> Example:
-        """A tick of an input `a`, and what its output `out` gives."""
+        """One tick: items of an input `a`, and those of the output `out`."""
         return cls(program, ({"a": items},), ({"out": gives},), {"a": schema})
 
 
 class FailureMode(Enum):
-    """When an operator fails on an item, beside where a function of it does."""
+    """When an operator fails on an item, apart from a function that fails."""
 
     NEVER = "never"
     ON_RESULTS = "on some results of its functions"
@@ -297,93 +298,93 @@ Family = Literal["io", "itemwise", "combine", "group", "order", "state"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpSpec:
-    """An operator. Only what differs from the default is written in its entry.
+    """An operator. An entry has only the columns that differ from the defaults.
 
-    Entries are equal when they are the same object. Columns that depend on the arguments (the
-    ports of a padded join, the partition rule of `limit`) are those of `at(args)`.
+    Entries are equal when they are the same object. Columns that depend on the arguments (the ports
+    of a padded join, the partition rule of `limit`) are those of `at(args)`.
     """
 
     name: str
     family: Family
     cls: OpClass
-    """What it is to time, keys and order."""
+    """How the operator treats time, keys and order."""
     summary: str
     inputs: tuple[Port, ...]
     example: Example
     result: TypeRule = first
     args: tuple[Arg, ...] = ()
     variadic: bool = False
-    """The one port of `inputs` takes any number of streams, under any labels (union)."""
+    """True if the one port of `inputs` takes any number of streams, under any labels (union)."""
     optional_input: bool = False
-    """It may also stand without any input (null)."""
+    """True if the operator may have no input (null)."""
     outputs: Literal["none", "one", "copies", "ports"] = "one"
     """`copies`: any labels, the same stream (tee); `ports`: the labels of the argument `ports`."""
     zero: bool = True
-    """Empty inputs give an empty output."""
+    """True if empty inputs give an empty output."""
     idempotent: bool = False
-    """Copies in the input change nothing, and a second application neither."""
+    """True if neither copies in the input nor a second application change the output."""
     monotone: bool = True
-    """A larger input never takes an item out of the output of the same tick."""
+    """True if a larger input never removes an item from the output of the same tick."""
     time_invariant: bool = True
-    """The output at a tick depends on the inputs only, not on which tick it is."""
+    """True if the output at a tick depends on the inputs only, not on the tick's number."""
     fails: FailureMode = FailureMode.ON_RESULTS
     order: OrderRule = OrderRule.KEEPS
     state: State = State.NONE
     partition: PartitionRule = Always()
     single: bool = False
-    """The output has at most one item each tick."""
+    """True if the output has at most one item each tick."""
     stands_for: str = ""
-    """Of an operator that plans may have and programs cannot name: the one that a program writes
-    where it stands; users are told of that one.
+    """For an operator that plans may have and programs cannot name: the one that a program has in
+    its place, and that messages name.
     """
     keeps_single: bool = False
-    """The output has at most one item each tick where every input has."""
+    """True if the output has at most one item each tick where every input has."""
     lineage: LineageRule | None = None
-    """Where the fields of the output come from; None: every item is one of an input's."""
+    """The lineage of the output's fields; None: every item is one of an input's."""
     aliases: tuple[str, ...] = ()
     together: tuple[str, ...] = ()
-    """The arguments of which all are given or none."""
+    """The arguments that are given together or not at all."""
     refine: Callable[[Args], Mapping[str, Any]] | None = None
     """The columns that differ under these arguments: `{"partition": OnKey()}`."""
 
     @property
     def called(self) -> str:
-        """What a program calls it."""
+        """The name of the operator in programs."""
         return self.stands_for or self.name
 
     def class_of(self, args: Args) -> OpClass:
-        """What it is to time, keys and order under these arguments."""
+        """The class under these arguments."""
         found: OpClass = (self.refine(args) if self.refine else {}).get("cls", self.cls)
         return found
 
     def at(self, args: Args) -> OpSpec:
-        """The entry as it is under these arguments."""
+        """The entry under these arguments."""
         changes = self.refine(args) if self.refine else {}
         return replace(self, **changes, refine=None) if changes else self
 
     def lineage_of(self, args: Args, types: tuple[ItemType, ...]) -> FieldMap:
-        """Where the fields of the output come from, for inputs of these types."""
+        """The lineage of the output's fields, for inputs of these types."""
         if self.lineage is not None:
             return self.lineage(args, types)
         whole = frozenset(InputField(i, ()) for i in range(len(types)))
         return FieldMap({(): whole} if types else {}, {} if types else {(): whole})
 
     def port(self, name: str) -> int | None:
-        """The position of the input `name`, by its name or an alias; None where there is none."""
+        """The position of the input `name`, by its name or an alias; None if there is none."""
         for position, port in enumerate(self.inputs):
             if name == port.name or name in port.aliases:
                 return position
         return None
 
     def arg(self, name: str) -> Arg | None:
-        """The argument `name`, None where there is none."""
+        """The argument `name`; None if there is none."""
         return next((a for a in self.args if a.name == name), None)
 
     def __repr__(self) -> str:
         return f"<operator {self.name}>"
 
 
-# Inputs and arguments that many operators have, and what a join keeps of its inputs.
+# Inputs and arguments that many operators have, and the sides of a join whose rows stay.
 
 
 LINEAR = (Port("in", linear=True, aliases=("0",)),)
@@ -405,7 +406,7 @@ KEPT: Mapping[str, frozenset[int]] = MappingProxyType(
         "anti": frozenset(),
     }
 )
-"""The sides of a join, by its `how`, of which items without a match stay, padded."""
+"""The sides of a join, by its `how`, whose items stay without a match, padded."""
 
 
 def sides_of_key(
@@ -423,11 +424,11 @@ def sides_of_key(
 COMPUTED = Arg("computed", "computed", "columns by functions of the row that came in", default=())
 
 
-# What operators say of data that they cannot take, and what helps: the same on both engines.
+# Messages about data that operators cannot process, and the help: the same on both engines.
 
 
 class Refusal(NamedTuple):
-    """Why an operator fails a tick, and the cure."""
+    """The reason why an operator fails a tick, and the help."""
 
     reason: str
     cure: str
@@ -444,7 +445,7 @@ NO_KEYED_COMMAND = NO_COMMAND._replace(
 
 
 def undeclared(ports: Iterable[str]) -> Refusal:
-    """Of an item for which a function names a port that there is not."""
+    """For an item whose function names an unknown port."""
     return Refusal(
         "names a port that is not declared",
         f"the ports are {', '.join(ports)}: name one of them, or declare one more",
@@ -452,12 +453,12 @@ def undeclared(ports: Iterable[str]) -> Refusal:
 
 
 def sum_beyond(total: object) -> Refusal:
-    """Of a sum of integers beyond 64 bits."""
+    """For a sum of integers beyond 64 bits."""
     return Refusal(f"the sum {total} is beyond 64 bits", "sum decimals or doubles instead")
 
 
 def digits_beyond(what: str, to: ItemType) -> Refusal:
-    """Of a sum or mean of decimals that has too many digits."""
+    """For a sum or mean of decimals that has too many digits."""
     return Refusal(
         f"the {what} has more digits than {to}",
         "take doubles, or decimals of fewer digits after the point, instead",
@@ -465,7 +466,7 @@ def digits_beyond(what: str, to: ItemType) -> Refusal:
 
 
 def endless_cycle(path: str, limit: str, setting: str) -> Refusal:
-    """Of a cycle that does not come to its end."""
+    """For a cycle that does not end."""
     return Refusal(
         f"the cycle {path} is not done after {limit} (`{setting}`)",
         "let it stop: `unique()` keeps items from going round again, a filter bounds new ones; "

@@ -44,7 +44,7 @@ from hydro_core.optimize.egraph import ClassId, ENode, Space
 from hydro_core.optimize.extract import Forms
 from hydro_core.optimize.rule import INTEGRATE, FeedbackShape, Payload, ShapeClass
 
-# What is known, or assumed, of the data that a program runs on.
+# Statistics, known or assumed, of the data that a program runs on.
 
 
 ROWS = 1000.0
@@ -53,7 +53,7 @@ TICKS = 100.0
 
 @dataclass(frozen=True, slots=True)
 class InputStatistics:
-    """Of one input: rows in a tick, rows of all history, different keys in history."""
+    """Statistics of an input: rows in a tick, rows of all history, distinct keys in history."""
 
     rows: float = ROWS
     history: float | None = None
@@ -62,27 +62,27 @@ class InputStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What is known of data: `{"ticks": 100, "inputs": {"a": {"rows": 10, "history": 1e6}}}`."""
+    """Statistics of data: `{"ticks": 100, "inputs": {"a": {"rows": 10, "history": 1e6}}}`."""
 
     ticks: float = TICKS
     inputs: Mapping[str, InputStatistics] = field(default_factory=dict)
     selectivity: Mapping[str, float] = field(default_factory=dict)
-    """Of filters, by the node's id or the function's name."""
+    """The share of items that a filter passes, by the node's id or the function's name."""
     streams: Mapping[str, InputStatistics] = field(default_factory=dict)
-    """Of streams of the program that are not inputs, by their names."""
+    """Statistics of streams of the program that are no inputs, by their names."""
 
     def of_inputs(self, names: Iterable[str]) -> Statistics:
-        """The same with what is assumed of those inputs of which nothing is known."""
+        """The same statistics with defaults for those of these inputs that have none."""
         return replace(self, inputs={n: self.inputs.get(n, InputStatistics()) for n in names})
 
     def as_json(self) -> Mapping[str, Any]:
-        """As `of` reads it."""
+        """The statistics as `of` reads them."""
         return asdict(self)
 
     def longer(self, times: float) -> Statistics:
-        """The same once the history of the input with the most new rows is so many times as long.
+        """The statistics once the history of the input with the most new rows is `times` as long.
 
-        Every stream gets as many rows in a tick as before. All inputs are given.
+        Every stream gets as many rows in a tick as before. Statistics of all inputs are given.
         """
         largest = max(self.inputs.values(), key=lambda i: i.rows, default=InputStatistics())
         span = self.ticks
@@ -102,7 +102,7 @@ class Statistics:
 
     @staticmethod
     def of(data: Mapping[str, Any]) -> Statistics:
-        """The statistics of a parsed file; raises `ValueError` where it makes no sense."""
+        """The statistics of a parsed file; raises `ValueError` where the file is wrong."""
         if not isinstance(data, Mapping):
             raise ValueError("statistics are a JSON object")  # noqa: TRY004 - it is the file's fault
         unknown = set(data) - {"ticks", "inputs", "selectivity", "streams"}
@@ -120,27 +120,27 @@ class Statistics:
         )
 
 
-# How many rows a node is expected to give, by what its operator is to time, keys and order.
+# Estimated rows of a node's output, by the class of its operator.
 
 
 GROUPS_EXPONENT = 0.8
-"""n rows are expected to fall into n**0.8 groups."""
+"""n rows are expected to have n**0.8 groups."""
 DISTINCT_EXPONENT = 0.9
-"""n items are expected to be n**0.9 different ones: whole items differ more than their keys."""
+"""n items are expected to have n**0.9 distinct ones: whole items differ more than their keys."""
 MATCHES_EXPONENT = 0.95
-"""n rows are expected to have n**0.95 different keys to join on: mostly those of one side."""
+"""n rows are expected to have n**0.95 distinct join keys: mostly those of one side."""
 SELECTIVITY = 0.5
 SPREAD = 2.0
-"""How many items come of one that may give any number."""
+"""The expected output items per item of an operator that gives any number."""
 HARDLY_ANY = 0.001
 TIMED_TICKS = 100.0
-"""So many ticks' rows are expected where their time says when they leave."""
+"""The ticks whose rows are expected in a window that rows leave by their time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Of a stream: rows in a tick, how many such ticks its history holds, different join keys where
-    they are known.
+    """The size of a stream: rows in a tick, the number of such ticks in its history, and the number
+    of distinct join keys where it is known.
     """
 
     rows: float
@@ -148,25 +148,25 @@ class Size:
     keys: float | None = None
 
     def matches(self) -> float:
-        """How many different keys the rows have when they are joined."""
+        """The number of distinct join keys of the rows."""
         guess = self.rows if self.rows <= 1 else self.rows**MATCHES_EXPONENT
         return guess if self.keys is None else min(self.keys, max(self.rows, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
 class SizeHints:
-    """What the arguments of a node say of its size."""
+    """Hints about a node's size from its arguments."""
 
     selectivity: float = SELECTIVITY
-    """Of its function, where that keeps items or not."""
+    """The share of items that its function passes, if it is a filter."""
     ticks: float = 1.0
-    """How many a window holds, or rows stay of a key."""
+    """The number of ticks in a window, or of rows that stay of a key."""
     keyed: bool = True
-    """Whether these are rows of each key, not of all."""
+    """True if these are rows of each key, not of all."""
 
 
 def rows_of(cls: ShapeClass, into: Sequence[Size], asked: SizeHints) -> float:  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
-    """The rows that a node of the class gives in a tick, of inputs of these sizes."""
+    """The rows that a node of the class gives in a tick, for inputs of these sizes."""
     match cls:
         case ExternalItems():
             return 1.0
@@ -188,14 +188,14 @@ def rows_of(cls: ShapeClass, into: Sequence[Size], asked: SizeHints) -> float:  
         case ByKey(keyed=keyed):
             return _of_keys(into[0], GROUPS_EXPONENT) if keyed else 1.0
         case RunningResult(changes=True):
-            # the aggregate of the same stream, which is the same, knows how large that is
+            # The class also has the aggregate of the same stream, whose size is known.
             return math.inf
         case RunningResult(OrderedByKey() as of):
             return rows_of(of, [_of_all(into[0])], asked)
         case RunningResult(of):
             return _of_keys(_of_all(into[0]), GROUPS_EXPONENT) if of.keyed else 1.0
         case Commands():
-            # what commands of all ticks leave there; few of them delete
+            # the items after the commands of all ticks; few commands delete
             return _of_keys(_of_all(into[0]), GROUPS_EXPONENT)
         case OrderedByKey(gives, keyed):
             if gives is Places.EACH:
@@ -221,7 +221,7 @@ def rows_of(cls: ShapeClass, into: Sequence[Size], asked: SizeHints) -> float:  
 
 
 def groups(rows: float) -> float:
-    """Into how many groups so many rows fall."""
+    """The number of groups of so many rows."""
     return rows if rows <= 1 else rows**GROUPS_EXPONENT
 
 
@@ -247,12 +247,12 @@ def _met(cls: Product, left: Size, right: Size) -> float:
 
 
 def _of_all(new: Size) -> Size:
-    """What has come so far, in one tick."""
+    """All rows so far, as those of one tick."""
     return Size(new.rows * new.ticks, 1.0, new.keys)
 
 
 def _of_keys(size: Size, exponent: float) -> float:
-    """How many different keys there are among the rows."""
+    """The number of distinct keys of the rows."""
     if size.keys is not None:
         return min(size.rows, size.keys)
     return size.rows if size.rows <= 1 else size.rows**exponent
@@ -273,35 +273,33 @@ def _placed(gives: Places, rows: Sequence[float], asked: SizeHints) -> float:
             return rows[0]
 
 
-# What a plan costs: the rows that a tick touches.
+# Cost of a plan: the rows that a tick touches.
 #
-# Every class has an expected number of rows in a tick; history holds many ticks. A node costs
-# what it reads, stores and gives. A history is dear, since all of it is read each tick. A range
-# of ticks runs by the same plan: what is cheaper there in another way is the engine's choice.
+# Every class has an expected number of rows in a tick; a history has the rows of many ticks. A node
+# costs the rows that it reads, stores and gives. So a history is expensive, since each tick reads
+# all of it. A range of ticks runs by the same plan; the engine chooses what is cheaper in a range.
 
 
 LOOP = 10.0
-"""How often a cycle inside a tick goes round."""
+"""The expected rounds of a cycle within a tick."""
 MOST_ROWS = 1e30
-"""No stream is expected to be larger: the cost of any plan is a number."""
+"""The limit of a stream's rows, so that the cost of any plan is finite."""
 NODE = 1.0
-"""What a node costs by being there."""
+"""The fixed cost of a node."""
 MADE = 2.0
-"""What a row costs that a join makes, where one that is read costs one."""
+"""The cost of a row that a join gives, where a row that is read costs one."""
 SKEW = 2.0
-"""Rows come to keys that have many more often than to others: so many times the rows of a key in
-the mean has one to which a row comes.
+"""The rows of a key with a new row, as a multiple of the mean rows of a key: keys with many rows
+get new ones more often.
 """
 SEARCHED = 0.002
-"""What a stored row costs whose key is looked at, where one that is read costs one."""
+"""The cost of a stored row whose key is compared, where a row that is read costs one."""
 MOST_SEARCHED = 100_000.0
-"""Of more stored rows no more keys are looked at: those of large files are found by hashes."""
+"""The most stored rows whose keys are compared: in larger files, hashes find the rows."""
 
 
 class RowsTouched(NamedTuple):
-    """The rows that a node goes through in a tick, those that it makes where they are dear, and
-    those that it writes.
-    """
+    """The rows that a node reads in a tick, gives (where these are expensive), and writes."""
 
     reads: float = 0.0
     makes: float = 0.0
@@ -310,7 +308,7 @@ class RowsTouched(NamedTuple):
 
     @property
     def cost(self) -> float:
-        """All of them, and what the node costs by being there."""
+        """The total, with the fixed cost of the node."""
         return self.fixed + self.reads + self.makes + self.stores
 
 
@@ -325,9 +323,9 @@ class CostModel:
     def sizes(self, first: Sequence[int] = ()) -> list[float]:
         """The expected rows of each class in a tick.
 
-        A class has the size that its nodes give when it is first reached from the inputs, the nodes
-        at `first` before all others but literals; going on from there would let estimates shrink in
-        a circle.
+        A class has the size of the node by which it is first reached from the inputs. The nodes at
+        `first` come before all others except literals. Later nodes do not change a size, since
+        estimates would shrink in a cycle.
         """
         found: list[Size | None] = [None] * len(self.space.of)
         for name, given in self.statistics.streams.items():
@@ -337,8 +335,8 @@ class CostModel:
         self._spread([self.space.nodes[i] for i in first], found)
         self._spread(self.space.nodes, found)
         unknown = ROWS * self.statistics.ticks
-        # only streams that feed themselves have no size yet: they hold some history, but what is
-        # made of one row for each key, or of the last ticks, does not
+        # Only streams that feed themselves have no size yet. They are expected to have some
+        # history, but not one row for each key, a window, or a part of a known stream.
         whole = Size(unknown, self.statistics.ticks)
         for node in self.space.nodes:
             holds = node.shape.cls.holds
@@ -350,7 +348,7 @@ class CostModel:
         return [unknown if size is None else size.rows for size in found]
 
     def costs(self, sizes: Sequence[float]) -> list[float]:
-        """The cost of every node, each of which gives its values; `sizes`: the rows of a class."""
+        """The cost of every node if it gives values; `sizes`: the rows of every class."""
         return [
             _touched(n.shape.cls, [sizes[c] for c in n.inputs], sizes[n.cls]).cost
             for n in self.space.nodes
@@ -359,30 +357,31 @@ class CostModel:
     def touched(
         self, sizes: Sequence[float], forms: Forms
     ) -> tuple[list[RowsTouched], Sequence[float]]:
-        """What every node of a space with forms touches, and the rows of its classes.
+        """The rows that every node of a space with representations touches, and the rows of its
+        classes.
 
         Args:
             sizes: the rows of every class of values.
-            forms: the space, in which streams may be wanted by their changes.
+            forms: the space, in which streams may be wanted as changelogs.
         """
         rows = self._rows(sizes, forms)
         return [self._touched_in(forms, node, rows) for node in forms.space.nodes], rows
 
     def _touched_in(self, forms: Forms, node: ENode, rows: Sequence[float]) -> RowsTouched:
-        """What a node touches that gives its stream in some form."""
+        """The rows that a node touches which gives its stream in some representation."""
         form = forms.streams[node.cls][1]
         if form is Form.LOOKED_UP:
             return self._searched(forms, node, rows)
         if node.shape is INTEGRATE:
             return RowsTouched(rows[node.cls], fixed=0.0)
-        # rows that are looked up are as many as are made of them
+        # a join has as many rows as the rows that it looks up, so these add no cost
         into = [self._new(c, rows, forms) for c in node.inputs]
         told = any(forms.streams[c][1] is not Form.VALUES for c in (node.cls, *node.inputs))
         found = _touched(node.shape.cls, into, self._new(node.cls, rows, forms), changes=told)
         return found._replace(reads=found.reads + self._met(forms, node, rows))
 
     def _met(self, forms: Forms, node: ENode, rows: Sequence[float]) -> float:
-        """The rows of the keys that change, of which a result by key is made again."""
+        """The rows of changed keys, from which a keyed result is recomputed."""
         (stream, form), cls = forms.streams[node.cls], node.shape.cls
         if form is not Form.CHANGES:
             return 0.0
@@ -396,9 +395,9 @@ class CostModel:
         return SKEW * self._new(node.inputs[0], rows, forms) * max(1.0, history / keys)
 
     def _searched(self, forms: Forms, node: ENode, rows: Sequence[float]) -> RowsTouched:
-        """What is gone through to look up items of some keys, once for all who ask for them.
+        """The rows read to look up items of some keys, once for all readers.
 
-        Where a stream is stored its keys are gone through. What is found is paid by who asks.
+        The keys of a stored stream are compared. The readers pay for the matched rows.
         """
         searched = SEARCHED * min(rows[forms.streams[node.cls][0]], MOST_SEARCHED)
         if isinstance(node.shape.cls, History):
@@ -407,9 +406,9 @@ class CostModel:
         return RowsTouched(searched if node.shape is INTEGRATE and told else 0.0)
 
     def _rows(self, sizes: Sequence[float], forms: Forms) -> list[float]:
-        """The rows of every class in its form: those that a tick changes, where it is changes.
+        """The rows of every class in its representation: for a changelog, the updates of a tick.
 
-        A class that only feeds itself has all.
+        A class that only feeds itself has all rows.
         """
         space, known = forms.space, len(sizes)
         found = [*sizes, *(sizes[stream] for stream, _ in forms.streams[known:])]
@@ -426,18 +425,18 @@ class CostModel:
         return found
 
     def _changed(self, node: ENode, rows: Sequence[float], forms: Forms) -> float:
-        """How many rows come and go in a tick."""
+        """The number of updates in a tick."""
         told = [c for c in node.inputs if forms.streams[c][1] is not Form.LOOKED_UP]
         into = [rows[c] for c in told]
         cls, whole = node.shape.cls, rows[forms.streams[node.cls][0]]
         if not isinstance(cls, FeedbackShape) and looks_up(cls):
-            # a row that comes makes as many as any other of its side
+            # a new row gives as many rows as any other row of its side
             sides = (rows[forms.streams[c][0]] for c in told)
             return sum(n * max(1.0, whole / side) for n, side in zip(into, sides, strict=True))
         return sum(into) * (2 if isinstance(cls, Window) else 1)
 
     def _new(self, cls: ClassId, rows: Sequence[float], forms: Forms) -> float:
-        """How many rows of a stream a tick goes through, without those that are looked up."""
+        """The rows of a stream that a tick reads, without those that are looked up."""
         return 0.0 if forms.streams[cls][1] is Form.LOOKED_UP else rows[cls]
 
     def _spread(self, nodes: Sequence[ENode], found: list[Size | None]) -> None:
@@ -494,8 +493,8 @@ class CostModel:
 def _touched(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
     cls: ShapeClass, into: Sequence[float], out: float, *, changes: bool = False
 ) -> RowsTouched:
-    """What a node of the class touches in a tick, given the rows that it reads and gives;
-    `changes`: these are changes.
+    """The rows that a node of the class touches in a tick, for the rows that it reads and gives;
+    `changes`: these are updates.
     """
     match cls:
         case ExternalItems():
@@ -503,30 +502,30 @@ def _touched(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
         case TickDifference() if changes:
             return RowsTouched(into[0])
         case PreviousTick() if changes:
-            # all of the log is read and summed up, and nothing written
+            # the whole changelog is read and summed up, and nothing is written
             return RowsTouched(2 * out)
         case Output():
-            # of what is told by its changes these are stored, of others all is stored anew
+            # of a changelog stream the updates are stored, of others all rows in each tick
             return RowsTouched(stores=into[0])
         case Sum():
             return RowsTouched(0.01 * out)
         case History() if changes:
             return RowsTouched()
         case Window() if changes:
-            # the batch is stored, and that which leaves is read
+            # the batch is stored, and the rows that leave are read
             return RowsTouched(out)
         case History() | Window():
             # it stores the batch and reads the rest
             return RowsTouched(out, stores=into[0])
         case PreviousTick():
-            # all of it is written in each tick, and that of the tick before read
+            # all rows are written in each tick, and those of the tick before are read
             return RowsTouched(2 * into[0], stores=into[0])
         case RunningResult(OrderedByKey()):
-            # the keys of the new items are found in the state, and some items written
+            # the keys of the new items are looked up in the state, and some items are written
             changed = min(SKEW * sum(into), out)
             return RowsTouched(sum(into) + changed + (0.0 if changes else out), stores=changed)
         case RunningResult(ByKey(keyed=True)):
-            # the keys of the new items are found in the state, and written again
+            # the keys of the new items are looked up in the state, and written again
             changed = min(groups(sum(into)), out)
             return RowsTouched(sum(into) + changed + (0.0 if changes else out), stores=changed)
         case TickDifference():
