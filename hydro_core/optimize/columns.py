@@ -49,25 +49,24 @@ from hydro_core.ir.graph import (
 )
 from hydro_core.types.item import Row
 
-# Dead columns: what nobody reads is dropped before it is stored.
+# Dead columns: a column that no reader needs is dropped before it is stored.
 #
-# Which columns of a stream are read is found from the outputs backwards, the least fixpoint. An
-# operator that looks at whole rows (a comparison, a sort, an output) reads all of them, and so
-# does a function that cannot be read or hands its row on. A sum narrows all its parts, so they
-# stay alike.
+# The columns that are read follow from the outputs backwards, as a least fixpoint. An operator that
+# reads whole rows (a comparison, a sort, an output) reads all of them, and so does a function
+# without a tree or one that forwards its row. A sum prunes all its inputs alike.
 
 
 ReadColumns = frozenset[str] | None
-"""The columns that are read; None is all of them."""
+"""The columns that are read; None: all of them."""
 NONE: frozenset[str] = frozenset()
 
 
 def without_dead_columns(typed: Typed, *, everywhere: bool = False) -> Graph:
-    """The graph with a `select` before every history of rows of which some columns are not read.
+    """The graph with a `select` before every history that stores unread columns.
 
-    With `everywhere` also before every aggregate, and as far up as rows are only widened or
-    narrowed: what a history would be stored as, were it there. A function that makes a column which
-    nobody reads is then not called.
+    With `everywhere` it has one also before every aggregate, as far up as operators only add or
+    drop columns: as if there were a history. A function that computes an unread column is then not
+    called.
     """
     needed = _needed(typed)
     work = _ColumnPruning(typed, needed, dict(typed.graph.nodes), everywhere)
@@ -85,7 +84,7 @@ def without_dead_columns(typed: Typed, *, everywhere: bool = False) -> Graph:
 
 
 def _together(typed: Typed, needed: Mapping[Endpoint, ReadColumns], read: Endpoint) -> ReadColumns:
-    """What all histories of one stream are read for: they are stored once."""
+    """The columns read from all histories of one stream: they share one table."""
     result: ReadColumns = NONE
     for node in typed.graph.readers(read.node):
         if _stores(node) and read in node.inputs:
@@ -109,7 +108,7 @@ class _ColumnPruning:
         self.nodes[node.id] = self.nodes[node.id].with_(inputs=inputs)
 
     def _hands_on(self, end: Endpoint, kept: Sequence[str]) -> bool:
-        """Whether the stream has these columns as its input has them, row by row."""
+        """True if a row-wise operator forwards these columns under their names and renames none."""
         node = self.typed.graph[end.node]
         if not isinstance(node.cls, Projection):
             return False
@@ -121,7 +120,7 @@ class _ColumnPruning:
         return not renames and all(made.get(name) == name for name in kept)
 
     def _has_just(self, end: Endpoint, wanted: frozenset[str]) -> bool:
-        """Whether the stream is narrowed to these columns itself."""
+        """True if the stream itself is pruned to these columns."""
         node = self.typed.graph[end.node]
         if _stores(node):
             return _together(self.typed, self.needed, node.inputs[0]) == wanted
@@ -151,12 +150,12 @@ class _ColumnPruning:
 
 
 def _stores(node: Node) -> bool:
-    """Whether the node keeps rows of many ticks as they are."""
+    """True if the node stores rows of many ticks unchanged."""
     return node.spec.state in (State.HISTORY, State.WINDOW, State.RECENT)
 
 
 def _needed(typed: Typed) -> Mapping[Endpoint, ReadColumns]:
-    """Which columns of every stream are read."""
+    """By stream: the columns that are read."""
     found: dict[Endpoint, ReadColumns] = dict.fromkeys(typed.types, NONE)
     changed = True
     while changed:
@@ -171,7 +170,7 @@ def _needed(typed: Typed) -> Mapping[Endpoint, ReadColumns]:
     for end, columns in found.items():
         item = typed.types[end].item
         if columns == NONE and isinstance(item, Row):
-            found[end] = frozenset(item.names[:1])  # a row has at least one
+            found[end] = frozenset(item.names[:1])  # a row has at least one column
     return found
 
 
@@ -180,7 +179,7 @@ def _join(a: ReadColumns, b: ReadColumns) -> ReadColumns:
 
 
 def _reads(typed: Typed, node: Node, own: ReadColumns) -> tuple[ReadColumns, ...]:
-    """What a node reads of its inputs, if `own` is read of it."""
+    """The columns that a node reads of each input, if `own` is read of its output."""
     everything: tuple[ReadColumns, ...] = (None,) * len(node.inputs)
     items = [i for e in node.inputs if isinstance(i := typed.types[e].item, Row)]
     if len(items) < len(node.inputs):
@@ -207,12 +206,14 @@ def _reads(typed: Typed, node: Node, own: ReadColumns) -> tuple[ReadColumns, ...
 
 
 def _asks_functions_alone(node: Node) -> bool:
-    """Whether nothing but its functions says what the node looks at."""
+    """True if the node's output depends on the item through its functions alone."""
     return all(arg.kind == "function" for arg in node.op.args)
 
 
 def _behind_columns(node: Node, cls: Projection, item: Row, own: ReadColumns) -> ReadColumns:
-    """What is read of the row to give `own`: what is renamed, dropped or replaced must be there."""
+    """The columns read of the row to give `own`: sources of these columns, and arguments of
+    functions.
+    """
     asked = _all_of([*_named(node), *functions_of(node.args)])
     if cls.only:
         return asked
@@ -246,7 +247,7 @@ def _of_sides(node: Node, own: ReadColumns, items: list[Row]) -> tuple[ReadColum
 
 
 def columns_of_aggregate(args: Args) -> ReadColumns:
-    """The columns of its rows that an aggregate looks at; None where it may be all."""
+    """The columns of its rows that an aggregate reads; None if it may read all."""
     return _all_of([*(args["by"] or ()), *_arguments(args["aggregates"])])
 
 
@@ -262,7 +263,7 @@ def _all_of(parts: Iterable[str | Fn]) -> ReadColumns:
 
 
 def columns_of(fn: Fn) -> ReadColumns:
-    """The columns of its row that a function reads; None where it may read others."""
+    """The columns of its row that a function reads; None if it may read others."""
     if fn.tree is None or len(fn.params) != 1:
         return None
     row, parts = Param(fn.params[0]), list(nodes(fn.tree))
@@ -273,23 +274,23 @@ def columns_of(fn: Fn) -> ReadColumns:
     return None if is_hidden or is_whole else columns
 
 
-# One order of columns where programs are compared: that of named parts means nothing by itself.
+# One order of columns for compared programs, since the order of named parts has no meaning.
 #
-# `aggregate(n=count(), total=sum("v"))` and the same with `total` first give rows that are equal
-# but for the order of their columns. So in the program that is made here named parts stand in one
-# order, and so do columns, as far down as streams are read by the names of columns. Where the
-# order may matter, a `select` gives a stream its own back: at outputs, sorts, functions of whole
-# rows. What feeds itself stays as it is.
+# `aggregate(n=count(), total=sum("v"))` and the same with `total` first give rows that differ only
+# in the order of columns. In the variant built here, named parts and columns have one order, as far
+# down as streams are read by column names. Where the order may matter, a `select` restores a
+# stream's own: at outputs, sorts, and functions of whole rows. Streams that feed themselves keep
+# their order.
 
 
 _KEYS = frozenset({"columns", "key"})
-"""Kinds of arguments that name columns whose order means nothing."""
+"""Kinds of arguments that name columns in an order without meaning."""
 Ranks = Mapping[str, int]
-"""The places of columns in the one order, by their names."""
+"""The positions of columns in the common order, by their names."""
 
 
 def ranks_of(programs: Iterable[Typed]) -> Ranks:
-    """The order in which the programs name columns: what is written so stays as it is."""
+    """The common order: columns in the order in which the programs name them first."""
     found: dict[str, int] = {}
     for typed in programs:
         for stream in typed.types.values():
@@ -301,15 +302,18 @@ def ranks_of(programs: Iterable[Typed]) -> Ranks:
 def with_columns_in_order(
     typed: Typed, ranks: Ranks
 ) -> tuple[Graph, Mapping[Endpoint, Endpoint]] | None:
-    """The program with its named parts, and the columns of its inputs, in one order, and where the
-    streams are in it that have their columns in their own; None where they are.
+    """The program with named parts and input columns in the common order; None if it has that
+    already.
+
+    The second part gives, by stream, a stream of the result with the columns in the program's
+    order.
     """
     work = _Work(typed, ranks)
     reads = predecessors(typed.graph)
     for group in components(reads):
         cyclic = is_cycle(group, reads)
         for name in group:
-            # what comes round is not there yet
+            # members of a cycle read streams that are not added yet
             work.add(typed.graph[name], as_written=cyclic)
     if work.nodes == dict(typed.graph.nodes):
         return None
@@ -317,7 +321,7 @@ def with_columns_in_order(
 
 
 class _StreamColumns(NamedTuple):
-    """Where a stream is, and its columns there."""
+    """The stream's endpoint in the result, and its columns there."""
 
     end: Endpoint
     names: tuple[str, ...]
@@ -329,12 +333,14 @@ class _Work:
     ranks: Ranks
     nodes: dict[NodeId, Node] = field(default_factory=dict)
     at: dict[Endpoint, _StreamColumns] = field(default_factory=dict)
-    """Where the streams of rows are."""
+    """By stream of rows: its endpoint and columns in the result."""
     given_back: dict[Endpoint, Endpoint] = field(default_factory=dict)
-    """Where those are that have their own order again."""
+    """By stream: its endpoint with the program's order of columns, where a `select` restores
+    that.
+    """
 
     def add(self, node: Node, *, as_written: bool) -> None:
-        """Adds the node, its named parts in order, or just as it stands."""
+        """Adds the node, with its named parts in order or unchanged."""
         if not as_written and self._goes_by_names(node) and self._in_order(node):
             return
         inputs = tuple(map(self.restored, node.inputs))
@@ -345,7 +351,7 @@ class _Work:
                 self.at[end] = _StreamColumns(end, row.names)
 
     def streams(self) -> Iterator[tuple[Endpoint, Endpoint]]:
-        """The streams that have their columns in their own order somewhere, and where."""
+        """The streams that exist with their own order of columns, each with its endpoint there."""
         for end in self.typed.types:
             placed, row = self.at.get(end), self.row(end)
             if placed is None or row is None:
@@ -356,21 +362,21 @@ class _Work:
                 yield end, self.given_back[end]
 
     def row(self, end: Endpoint) -> Row | None:
-        """The items of a stream of the program, if they are rows."""
+        """The row type of a stream of the program; None if its items are no rows."""
         stream = self.typed.types.get(end)
         return stream.item if stream is not None and isinstance(stream.item, Row) else None
 
     def sorted(self, names: Iterable[str]) -> tuple[str, ...]:
-        """The names in the one order."""
+        """The names in the common order."""
         return tuple(sorted(names, key=lambda name: (self.ranks.get(name, len(self.ranks)), name)))
 
     def restored(self, end: Endpoint) -> Endpoint:
-        """The stream with its columns as the program has them."""
+        """The stream with its columns in the program's order."""
         row = self.row(end)
         return end if row is None or end not in self.at else self._columns(end, row.names)
 
     def aligned(self, end: Endpoint) -> _StreamColumns:
-        """The stream with its columns in the one order."""
+        """The stream with its columns in the common order."""
         names = self.sorted(self.at[end].names)
         return _StreamColumns(self._columns(end, names), names)
 
@@ -387,18 +393,20 @@ class _Work:
         return Endpoint(name)
 
     def _name(self, end: Endpoint, is_own: bool) -> NodeId:
-        """What is as in the program is called as in the program, and nothing else is."""
+        """The program's name for a stream with the program's columns, and another name for any
+        other.
+        """
         return str(end) if is_own else f"{end} in order"
 
     def _goes_by_names(self, node: Node) -> bool:
-        """Whether it gets rows, and takes their columns by their names where it asks for some."""
+        """True if the node reads rows and refers to their columns by names only."""
         if any(end not in self.at for end in node.inputs):
             return False
         by_name = all(columns_of(fn) is not None for fn in functions_of(node.args))
         return by_name and all(arg.kind != "order" for arg in node.op.args)
 
     def _in_order(self, node: Node) -> bool:  # noqa: PLR0911 - a closed set
-        """Adds the node with its named parts in order, if these are all that it goes by."""
+        """Adds the node with its named parts in order; false if it depends on more than these."""
         match node.cls:
             case ExternalItems():
                 return self._source(node)
@@ -439,7 +447,7 @@ class _Work:
         return True
 
     def _projection(self, node: Node, cls: Projection) -> bool:
-        """A row of columns and computed ones: each is named in order, whoever names it how."""
+        """A row of columns and computed ones, as a `select` that names each in order."""
         (read,), own = node.inputs, self.row(Endpoint(node.id))
         before = self.row(read)
         if own is None or before is None:
@@ -499,7 +507,9 @@ class _Work:
         return True
 
     def _aligned(self, node: Node) -> bool:
-        """Items of several streams stand beside each other, or are compared."""
+        """Items of several streams that are added up or compared, so all have one order of
+        columns.
+        """
         placed = [self.aligned(end) for end in node.inputs]
         names = placed[0].names
         if any(other.names != names for other in placed):
@@ -508,7 +518,7 @@ class _Work:
         return True
 
     def _as_its_input(self, node: Node, placed: _StreamColumns) -> bool:
-        """The items are those of the first input; others are asked by names."""
+        """The items are those of the first input; other inputs are read by column names."""
         by_name = {
             arg.name: self.sorted(node.args[arg.name])
             for arg in node.op.args
@@ -529,7 +539,7 @@ class _Work:
 
 
 def _are_names(columns: tuple[object, ...] | None) -> bool:
-    """Whether there are columns, which have the same names on either side."""
+    """True if there are columns, with the same names on either side."""
     return bool(columns) and all(isinstance(name, str) for name in columns or ())
 
 
@@ -538,7 +548,9 @@ def _column(of: str | Fn) -> Fn:
 
 
 def _counted(aggregate: Aggregate) -> Aggregate:
-    """The aggregate; what counts distinct rows does so whatever the order of their columns."""
+    """The aggregate; one that counts distinct rows has its columns sorted, since it ignores their
+    order.
+    """
     columns = aggregate.arguments
     if not AGGREGATES[aggregate.function].over_distinct or not all(
         isinstance(c, str) for c in columns

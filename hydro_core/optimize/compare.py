@@ -1,16 +1,16 @@
-"""Streams of several programs that are equal: all of them in one e-graph, and why they are.
+"""Streams of several programs that are equal: all in one e-graph, with the proofs.
 
 Inputs of one name and type are one stream. Streams of one class are equal by the rules. Streams
-that feed themselves by the same equations are equal by induction (`bisimilar`). Each may lead to
-more of the other, so they take turns until neither has more to say.
+that feed themselves by the same equations are equal by induction (`bisimilar`). Each may reveal
+more equal streams to the other, so they take turns until neither finds more.
 
-Some arguments that are not written the same may stand for each other. Functions that rules made ask
-first whether an item is there, where the program's own would fail: so far as both have values, they
-are the same. A program that does not fail on the past may replace one that did not either.
+Some arguments with different texts are equal. Functions that rules construct first test for null
+where the program's own would fail; where both have values, these are equal. So a program that does
+not fail on the past may replace one that did not either.
 
-A proof is found by comparing again, fewer programs and with a log that is replayed into a closure.
-Equality by induction rests on rules, too: those that bring both streams into the form in which they
-are the same equation.
+A proof is found by a second comparison, of fewer programs and with a log that is replayed into a
+closure. Equality by induction rests on rules, too: those that rewrite both streams to the same
+equation.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from hydro_core.optimize.rule import CHAIN, UNION, Payload, Rule
 from hydro_core.types.item import StreamType
 
 MAX_EQUAL = 10_000
-"""Streams that are found equal by their equations; with so many, the rules are not asked again."""
+"""The limit of streams found equal by induction; beyond it, the rules do not run again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,47 +65,48 @@ class Comparison:
 
     classes: Mapping[ComparedStream, ClassId]
     complete: bool
-    """True if the rules were saturated; else more may be equal."""
+    """True if the rules were saturated; else more streams may be equal."""
 
     failing: FailingCalls | None = None
     """The calls behind the streams that may fail."""
 
     def same(self, one: ComparedStream, other: ComparedStream) -> bool:
-        """Whether the streams are proved equal, as sequences if both are ordered: at every tick
-        that both programs complete.
+        """True if the streams are proved equal at every tick that both programs complete; as
+        sequences if both are ordered.
         """
         known = self.classes.get(one)
         return known is not None and known == self.classes.get(other)
 
     def fail_alike(self, one: ComparedStream, other: ComparedStream) -> bool:
-        """Whether what makes the one fails in the ticks in which what makes the other does."""
+        """True if both streams fail in the same ticks."""
         return self.failing is not None and self.failing.alike(one, other)
 
 
 @dataclass(frozen=True, slots=True)
 class SharedProblem:
-    """Programs by their numbers as one problem, and what the rules can do with it."""
+    """Programs by their numbers as one problem, with its rules."""
 
     programs: Mapping[int, Typed]
     problem: Problem
     rules: tuple[Rule, ...]
     names: Mapping[ComparedStream, str]
-    """The definitions that the streams of the programs are."""
+    """By stream of a program: the name of its definition."""
     given: tuple[tuple[str, str], ...] = ()
-    """Definitions that are the same: with and without columns that nobody reads, in either order.
+    """Pairs of equal definitions: with and without unread columns, and with columns in another
+    order.
     """
 
     spelled: Mapping[ComparedStream, tuple[str, ...]] = field(default_factory=dict)
-    """The definitions that streams are in other words, the last of which says least."""
+    """By stream: its definitions in other forms; the last form calls the fewest functions."""
     doubtful: Mapping[str, bool] = field(default_factory=dict)
-    """The definitions that may fail, and whether nulls are among what they are asked about."""
+    """The definitions that may fail, and whether the items of their functions may be null."""
 
     def turns(self, *, log: bool = False) -> Iterator[Turn]:
-        """Rules and induction by turns, until neither has more to say; none where there is nothing
-        to compare.
+        """Turns of rules and induction, until neither finds more; none if there is nothing to
+        compare.
         """
         known = self.given
-        # rules go on in the programs side by side
+        # rules advance in all programs at once, so the longest program decides
         longest = max((len(typed.graph.nodes) for typed in self.programs.values()), default=0)
         while self.problem.roots:
             egraph = EGraph(self.problem, self.rules, log=log, equal=known, length=longest)
@@ -121,7 +122,9 @@ class SharedProblem:
 
 @dataclass(frozen=True)
 class Turn:
-    """A saturation with what was known before it, and what follows from it by induction."""
+    """A saturation from the equalities known before it, and the equalities that follow by
+    induction.
+    """
 
     space: Space
     saturation: Saturation
@@ -131,15 +134,15 @@ class Turn:
 
     @cached_property
     def terms(self) -> Mapping[ClassId, TermId]:
-        """A known term for each class."""
+        """By class: a known term."""
         return self.replay.known() if self.replay else {}
 
 
 def shared(programs: Mapping[int, Typed]) -> SharedProblem:
-    """The programs as one problem, in which arguments that may stand for each other are one.
+    """The programs as one problem, in which equal arguments are one.
 
-    Each comes once more without columns that nobody reads, if it has such, and then with its named
-    parts in one order, if they stand in another.
+    A program with unread columns has a variant without them; a program with named parts in another
+    order has a variant with these in the common order.
     """
     variants = dict(_variants(programs))
     together, streams = _together({**programs, **{n: of.typed for n, of in variants.items()}})
@@ -169,17 +172,17 @@ def shared(programs: Mapping[int, Typed]) -> SharedProblem:
 
 @dataclass(frozen=True, slots=True)
 class _Variant:
-    """A program in other words, which are no rules of the e-graph."""
+    """A program in another form that no rule of the e-graph gives."""
 
     of: int
     """The number of the program."""
     typed: Typed
     streams: Mapping[Endpoint, Endpoint]
-    """Where streams of the program are in it, as far as their items are of the same type."""
+    """By stream of the program: the stream of the variant, if its items are of the same type."""
 
 
 def _variants(programs: Mapping[int, Typed]) -> Iterator[tuple[int, _Variant]]:
-    """The programs in other words, by numbers that no program has."""
+    """The programs in other forms, by numbers that no program has."""
     ranks, free = ranks_of(programs.values()), -1
     for number, typed in programs.items():
         less = _inferred(without_dead_columns(typed, everywhere=True), typed)
@@ -194,7 +197,7 @@ def _variants(programs: Mapping[int, Typed]) -> Iterator[tuple[int, _Variant]]:
 
 
 def _inferred(graph: Graph, of: Typed) -> Typed | None:
-    """A variant of a program with its types; None where it is the program, or has no types."""
+    """A variant of a program with its types; None if it is the program, or has no types."""
     if graph is of.graph:
         return None
     try:
@@ -206,7 +209,7 @@ def _inferred(graph: Graph, of: Typed) -> Typed | None:
 def compare(programs: Sequence[Typed]) -> Comparison:
     """The streams of the programs that are equal at every tick, whatever the inputs are.
 
-    Sound, not complete: streams that are told apart may be equal all the same.
+    Sound, not complete: streams of different classes may be equal all the same.
     """
     of = shared(dict(enumerate(programs)))
     turns = deque(of.turns(), maxlen=1)
@@ -219,8 +222,8 @@ def compare(programs: Sequence[Typed]) -> Comparison:
 
 
 def _together(programs: Mapping[int, Typed]) -> tuple[Typed, Mapping[ComparedStream, Endpoint]]:
-    """One program of all, and where the streams of each are in it; inputs of one name and type are
-    shared, and nothing else is.
+    """One program of all, and by stream its endpoint there. Only inputs of one name and type are
+    shared.
     """
     nodes: dict[NodeId, Node] = {}
     types: dict[Endpoint, StreamType] = {}
@@ -243,7 +246,9 @@ def _together(programs: Mapping[int, Typed]) -> tuple[Typed, Mapping[ComparedStr
 
 
 def _args(node: Node, names: Mapping[NodeId, NodeId], typed: Typed) -> Args:
-    """The arguments; an input has its type, and inputs and outputs the names of their nodes."""
+    """The arguments; an input has its type, and inputs and outputs have the names of their
+    nodes.
+    """
     if node.id in {source.id for source in typed.graph.sources.values()}:
         item = typed.types[Endpoint(node.id)].item
         return node.args.with_(name=names[node.id], schema=item)
@@ -253,7 +258,8 @@ def _args(node: Node, names: Mapping[NodeId, NodeId], typed: Typed) -> Args:
 
 
 def _loops_alike(loaded: LoadedProblem) -> LoadedProblem:
-    """Cycles inside a tick that are the same equations of what they read have one shape.
+    """The problem in which cycles within a tick with the same equations of their inputs have one
+    shape.
 
     The least fixpoint is determined by the equations.
     """
@@ -271,7 +277,7 @@ def _loops_alike(loaded: LoadedProblem) -> LoadedProblem:
 
 
 def arguments_alike(problem: Problem) -> Problem:
-    """The problem in which arguments that may stand for each other are one."""
+    """The problem in which equal arguments are one."""
     first: dict[object, int] = {}
     same = [first.setdefault(_key(p), number) for number, p in enumerate(problem.payloads)]
     definitions = tuple(
@@ -301,7 +307,7 @@ def _key(value: Any) -> object:
 
 
 def _unguarded(tree: Expr) -> Expr:
-    """The normal form, without the question whether there is what a field is taken of."""
+    """The normal form without the test for null before a field is read."""
     found = with_children(tree, map(_unguarded, children(tree)))
     match found:
         case IfElse(Op("is", (item, Const(None))), Const(None), Part(of, by_name=False) as taken):
@@ -311,10 +317,9 @@ def _unguarded(tree: Expr) -> Expr:
 
 
 MAX_PAIRS = 50_000
-"""Pairs that are looked at; what is beyond them counts as different."""
+"""The limit of compared pairs; pairs beyond it count as different."""
 MAX_WAYS = 1_000
-"""Ways to prove a pair that are looked at: two sums that are split in many ways have their product.
-"""
+"""The limit of ways to prove a pair: two sums have the product of their splits."""
 
 Pair = tuple[ClassId, ClassId]
 Splitting = tuple[str, int | None]
@@ -342,13 +347,13 @@ class BisimilarStreams:
 
 
 def bisimilar(space: Space, definitions: Sequence[StreamDefinition]) -> BisimilarStreams:
-    """The streams that follow to be equal by induction over ticks from the classes of the rules.
+    """The streams that are equal by induction over ticks, given the classes of the rules.
 
-    Two streams that feed themselves through `prev` are equal if each has a way to be computed that
-    is the same operator on streams of which the same holds. No two streams may rest on each other
-    within a tick: what an operator reads of the same tick has to be proved before, only what it
-    reads of earlier ticks may be what is being proved. So the pairs are the greatest set of which
-    each rests, through a least one, on itself a tick earlier.
+    Two streams that feed themselves through `prev` are equal if each can be computed by the same
+    operator from streams that are equal in turn. No two streams may rest on each other within a
+    tick: the equality of inputs from the same tick is proved before, and only that of inputs from
+    earlier ticks may be assumed. So the pairs are the greatest set in which each pair rests on the
+    set a tick earlier, by a least proof within the tick.
     """
     names: dict[ClassId, str] = {}
     for definition in definitions:
@@ -382,7 +387,7 @@ def _matches(space: Space, classes: Sequence[ClassId]) -> Mapping[Pair, tuple[Ma
 def _ways(
     one: Mapping[Splitting, Sequence[ENode]], other: Mapping[Splitting, Sequence[ENode]]
 ) -> Iterator[Match]:
-    # Not by a set: which way is found first is told, and must not depend on a seed of hashes.
+    # A list, not a set: the first way is reported, so it must not depend on a hash seed.
     for kind in one:
         for a in one[kind]:
             for b in other.get(kind, ()):
@@ -392,7 +397,9 @@ def _ways(
 
 
 def _kind(node: ENode) -> Splitting:
-    """The kind of a node: nodes of one kind may match. A sum of bags is one, in either order."""
+    """The kind of a node; only nodes of one kind match. A sum of bags has one kind, in either
+    order.
+    """
     if node.shape.is_bags and node.shape.name in {UNION, CHAIN}:
         return SUM
     return node.shape.name, node.payload
@@ -422,7 +429,7 @@ def _proved(matches: Mapping[Pair, tuple[Match, ...]]) -> Mapping[Pair, Match]:
 class _Proofs:
     """The pairs that are proved in a tick if those that are not dropped were equal before it.
 
-    What is dropped takes with it only what rests on it, so that each match is looked at about once.
+    A dropped pair invalidates only pairs that rest on it, so each match is visited about once.
     """
 
     def __init__(self, matches: Mapping[Pair, tuple[Match, ...]]) -> None:
@@ -439,7 +446,7 @@ class _Proofs:
                 way.holds &= child in matches
 
     def prove(self, pairs: Iterable[Pair]) -> None:
-        """Finds a proof for each of some pairs that has one, and for those that rest on them."""
+        """Proves each of some pairs that has a proof, and the pairs that rest on them."""
         todo = [way for pair in pairs for way in self._ways[pair] if way.is_proof]
         while todo:
             way = todo.pop()
@@ -452,7 +459,9 @@ class _Proofs:
                     todo.append(reader)
 
     def drop(self, pairs: Iterable[Pair]) -> set[Pair]:
-        """No more assumes that some pairs were equal before; gives those that lost their proofs."""
+        """Drops the assumption that some pairs were equal before; returns the pairs that lost their
+        proofs.
+        """
         failed = [way for pair in pairs for way in self._earlier.get(pair, ())]
         for way in failed:
             way.holds = False
@@ -471,7 +480,7 @@ class _Proofs:
 
 @dataclass(slots=True, eq=False)
 class _Way:
-    """A match of a pair, and whether it proves it by now."""
+    """A match of a pair, and whether it proves the pair so far."""
 
     pair: Pair
     match: Match
@@ -497,22 +506,22 @@ NARROWED = "dead columns: what nobody reads may be left out"
 NOT_ALL = "rules, which were applied too often to list them all"
 
 ProvedParts = tuple[tuple[ComparedStream, ComparedStream], ...]
-"""The parts of an output, each with the one that it is said to be."""
+"""The parts of an output, each with the part that it is claimed to equal."""
 
 
 def proofs(
     programs: Sequence[Typed], wanted: Mapping[str, ProvedParts]
 ) -> Mapping[str, tuple[str, ...]]:
-    """The proofs that streams are equal which `compare` called so, by the keys of `wanted`.
+    """Proofs of equalities that `compare` found, by the keys of `wanted`.
 
     Args:
-        programs: those that were compared.
+        programs: the programs that were compared.
         wanted: pairs of streams by any key; all pairs of a key have one proof together.
     """
     needed = {s.program for parts in wanted.values() for pair in parts for s in pair}
     found = _proofs_among({number: programs[number] for number in sorted(needed)}, wanted)
     missing = {key: parts for key, parts in wanted.items() if key not in found}
-    if missing:  # the way leads through the plans
+    if missing:  # the proof needs the plans, too
         found |= _proofs_among(dict(enumerate(programs)), missing)
     return {key: found.get(key, (NOT_ALL,)) for key in wanted}
 
@@ -550,7 +559,7 @@ def _proof(of: SharedProblem, turns: Sequence[Turn], parts: ProvedParts) -> tupl
 
 
 class _ProofSearch:
-    """Collects the rules and inductions that a proof consists of."""
+    """Collects the rules and inductions of a proof."""
 
     def __init__(self, turns: Sequence[Turn]) -> None:
         self.rules: dict[str, None] = {}
@@ -567,7 +576,7 @@ class _ProofSearch:
         return replay
 
     def prove(self, number: int, a: TermId, b: TermId) -> None:
-        """Goes through the proof that two terms of a turn are equal, and all that it rests on."""
+        """Visits the proof that two terms of a turn are equal, and all that it rests on."""
         todo = [(number, a, b)]
         while todo:
             number, a, b = pair = todo.pop()
@@ -575,7 +584,7 @@ class _ProofSearch:
                 continue
             self._proved.add(pair)
             closure = self.replay(number).closure
-            if not closure.same(a, b):  # more was done than was replayed
+            if not closure.same(a, b):  # the replay has fewer equalities than the e-graph
                 self.is_whole = False
                 continue
             for step in closure.proof([(a, b)]):
@@ -587,7 +596,7 @@ class _ProofSearch:
     def _by_induction(
         self, number: int, a: TermId, b: TermId
     ) -> Iterator[tuple[int, TermId, TermId]]:
-        """The pairs on which the equality of two streams rests that an earlier turn found."""
+        """The pairs on which an equality rests that an earlier turn found."""
         streams = self.replay(number).streams
         for earlier in range(number):
             for one, other in self._turns[earlier].induction.equal:
@@ -630,16 +639,16 @@ def without_rules(programs: Sequence[Typed] | Mapping[int, Typed], parts: Proved
 
 
 def _behind(typed: Typed, ends: Sequence[Endpoint]) -> Mapping[NodeId, Node]:
-    """The nodes that streams are made of."""
+    """The nodes that streams are derived from."""
     return {name: typed.graph[name] for name in behind(typed.graph, (end.node for end in ends))}
 
 
 def _as_written(node: Node, others: Mapping[NodeId, Node]) -> tuple[object, ...]:
-    """The node, in which what has no name in the text has none."""
+    """The node, without names that the program's text does not have."""
     reads = [(_name(others[e.node]), e.port) for e in node.inputs]
     return (_name(node), node.op.name, node.args, reads)
 
 
 def _name(node: Node) -> str:
-    """The name of a node; only its operator where it is that and a number."""
+    """The name of a node; only its operator if the name is that and a number."""
     return node.op.name if re.fullmatch(rf"{node.op.name}(_\d+)?", node.id) else node.id

@@ -31,31 +31,30 @@ from hydro_core.types.item import Order
 
 # Shapes: operators as the rules see them, typed by whether their streams are bags or sequences.
 #
-# A class of equal streams of no order is equal as bags, one of a total order is equal as
-# sequences. The two are different sorts, so a rule that holds on bags cannot be applied to a
-# sequence: rules are selected by the order type. A sequence becomes a bag through the shape
-# `bag`, wherever an operator does not look at the order.
+# Equal streams without an order are equal as bags, those with a total order as sequences. The two
+# are different sorts, so a rule that holds for bags does not apply to a sequence. A sequence
+# becomes a bag through the shape `bag`, wherever an operator does not observe the order.
 
 
 class Sort(Enum):
-    """What equality of two streams means."""
+    """The meaning of equality of two streams."""
 
     BAG = "B"
     SEQUENCE = "Q"
 
 
 GLOBAL = ":global"
-"""After the name of an operator that has a result of nothing, unlike its usual form."""
+"""Suffix of an operator that gives a result for no items, unlike its usual form."""
 SINGLE = ":single"
-"""After the name of an operator that gives at most one item, unlike its usual form."""
+"""Suffix of an operator that gives at most one item, unlike its usual form."""
 
 
 @dataclass(frozen=True, slots=True)
 class FeedbackShape(ClassFacts):
-    """Feedback within a tick: what a stream holds in the end."""
+    """Feedback within a tick: the fixpoint of a stream."""
 
     new: bool = False
-    """Only what the ticks before did not have."""
+    """True for only the items that the ticks before did not have."""
     passes: ClassVar[PassedItems] = PassedItems.NONE
     holds: ClassVar[PastExtent] = PastExtent.INPUTS
 
@@ -72,13 +71,13 @@ class Shape:
     cls: ShapeClass
     output: Sort = Sort.BAG
     payload: bool = False
-    """Whether a node of the shape carries arguments."""
+    """True if a node of the shape has arguments."""
     op: OpSpec | None = None
     linear: tuple[bool, ...] = ()
     zero: bool = True
     time_invariant: bool = True
     strict: tuple[bool, ...] = ()
-    """The inputs on which the output at a tick depends through earlier ticks only."""
+    """By input: true if the output at a tick depends on the input only through earlier ticks."""
     monotone: bool = False
     single: bool = False
 
@@ -89,17 +88,17 @@ class Shape:
 
     @property
     def plain(self) -> str:
-        """What people call it."""
+        """The name of the operator in programs and messages."""
         return self.flat.removesuffix(GLOBAL).removesuffix(SINGLE)
 
     @property
     def is_itemwise(self) -> bool:
-        """Whether it goes item by item."""
+        """True if the operator is row-wise."""
         return not isinstance(self.cls, FeedbackShape) and is_itemwise(self.cls)
 
     @property
     def makes_aggregates(self) -> bool:
-        """Whether it makes named aggregates, of items or of what is new."""
+        """True if the operator computes named aggregates, of all items or of new ones."""
         return not isinstance(self.cls, FeedbackShape) and aggregates(self.cls)
 
     @property
@@ -114,13 +113,13 @@ BAG = Shape(
 INTEGRATE = Shape(
     "integrate", (Sort.BAG,), PerItem(ItemEffect.SAME), linear=(True,), strict=(False,)
 )
-"""The same stream, its values by who gives the changes: no operator."""
+"""The values of the same stream, from its changelog: no operator."""
 CHAIN = combine.CHAIN.name
 UNION = combine.UNION.name
 
 
 def two(name: str, sort: Sort) -> Shape:
-    """Two streams of a sort added up: `chain` by rules, `union` (`chain!`) by the program."""
+    """The sum of two streams of a sort: `chain` by rules, `union` (`chain!`) by the program."""
     return Shape(
         name=name,
         inputs=(sort, sort),
@@ -133,20 +132,20 @@ def two(name: str, sort: Sort) -> Shape:
 
 
 def variables(shape: Shape) -> tuple[str, ...]:
-    """A pattern variable for each input of the shape; a large cycle reads many."""
+    """A pattern variable for each input of the shape; a large cycle has many."""
     letters = "abcdefghij"
     more = (f"a{number}" for number in range(len(letters), len(shape.inputs)))
     return tuple(f"?{name}" for name in (*letters[: len(shape.inputs)], *more))
 
 
 def call(shape: Shape, inputs: Sequence[str]) -> str:
-    """The text of a pattern: a node of the shape over these, its arguments called `?f`."""
+    """The text of a pattern: a node of the shape with these inputs, its arguments named `?f`."""
     payload = ["?f"] if shape.payload else []
     return f"({' '.join((shape.name, *payload, *inputs))})"
 
 
 def sort_of(order: Order) -> Sort:
-    """What equality means on a stream of this order."""
+    """The meaning of equality for a stream of this order."""
     return Sort.SEQUENCE if order is Order.TOTAL else Sort.BAG
 
 
@@ -178,7 +177,7 @@ def shape_of(node: Node, inputs: tuple[Order, ...], output: Order) -> Shape:
 
 
 def observes_order(node: Node, position: int, output: Order) -> bool:
-    """Whether the node's result, as a stream of order `output`, depends on the order of an ordered
+    """True if the node's result, as a stream of order `output`, depends on the order of an ordered
     input.
 
     In doubt it does.
@@ -210,7 +209,7 @@ def _ignores_order(node: Node) -> bool:
 
 
 def _variant(node: Node, spec: OpSpec) -> str:
-    """The operator's name, and what tells this use of it from one with other columns."""
+    """The operator's name, with suffixes for the columns that differ from its usual form."""
     name = spec.name
     choices = [a for a in node.op.args if a.kind == "choice"]
     for choice in choices:
@@ -226,17 +225,17 @@ def _variant(node: Node, spec: OpSpec) -> str:
 
 
 def _orders_all(cls: OpClass) -> bool:
-    """Whether it goes by the order of all rows, or of what is no key of columns."""
+    """True if the operator uses the order of all rows, or of a key that is not columns."""
     of = cls.of if isinstance(cls, RunningResult) else cls
     return isinstance(of, OrderedByKey) and not of.keyed
 
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """The arguments of a node as the e-graph carries them: `port` for an operator with several
-    outputs, `own` for a sink, which is its id.
+    """The arguments of a node in the e-graph: `port` for an operator with several outputs, `own`
+    for a sink, which is its id.
 
-    Sinks of one name add up: two that get equal streams are two, each with its own copies.
+    Sinks of one name add up: two with equal streams are two, each with its own copies.
     """
 
     args: Args = NO_ARGS
@@ -247,15 +246,15 @@ class Payload:
 # Rules as lines: a name, an equation between patterns, its conditions, and why it holds.
 #
 #     delta-persist: (delta (persist ?a)) => ?a
-#         what is new in a history is the batch
+#         the new items of a history are the batch
 #
-# A pattern is a variable `?a` or `(shape ?payload pattern …)`; a shape that carries arguments
-# names them first. `when` holds equations `?x = (chain (prev ?x) ?b)` and facts `(growing ?n)`. A
-# conclusion that is a fact derives it.
+# A pattern is a variable `?a` or `(shape ?payload pattern …)`; a shape with arguments names them
+# first. `when` has equations `?x = (chain (prev ?x) ?b)` and facts `(growing ?n)`. A rule whose
+# conclusion is a fact derives it.
 
 
 Line = tuple[str, ...]
-"""A rule as it is written: its name, its equation, why it holds, and its conditions."""
+"""A rule as text: its name, its equation, why it holds, and its conditions."""
 
 FACTS: Mapping[str, str] = {
     "growing": "S",
@@ -291,12 +290,12 @@ FACTS: Mapping[str, str] = {
     "equates": "PP",
     "equates_as": "PPP",
 }
-"""What may be known beside equations: of streams (S) and of arguments (P)."""
+"""The facts besides equations, with the kinds of their arguments: streams (S) and arguments (P)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Var:
-    """A variable: it stands for a stream, or for the arguments of a node."""
+    """A variable for a stream, or for the arguments of a node."""
 
     name: str
 
@@ -306,7 +305,7 @@ class Var:
 
 @dataclass(frozen=True, slots=True)
 class Pat:
-    """A node: its shape's name, what its arguments are called, and its inputs."""
+    """A node: the name of its shape, the variable of its arguments, and its inputs."""
 
     shape: str
     payload: Var | None
@@ -322,7 +321,7 @@ Pattern = Var | Pat
 
 @dataclass(frozen=True, slots=True)
 class EqualClasses:
-    """A condition: both patterns stand for one class."""
+    """A condition: both patterns are in one class."""
 
     left: Pattern
     right: Pattern
@@ -333,7 +332,7 @@ class EqualClasses:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something known beside equations: `(growing ?n)`, `(opposite ?s ?t)`."""
+    """A fact besides equations: `(growing ?n)`, `(opposite ?s ?t)`."""
 
     name: str
     args: tuple[Var, ...]
@@ -352,7 +351,7 @@ class Rule:
     because: str
     when: tuple[EqualClasses | Fact, ...] = ()
     subsume: bool = False
-    """The left side need not be looked at again."""
+    """True if the left side need not be matched again."""
 
     def __str__(self) -> str:
         conditions = f" when {', '.join(map(str, self.when))}" if self.when else ""
@@ -364,14 +363,14 @@ class Rule:
             yield self.rhs
 
     def _needed(self) -> Iterator[Pattern]:
-        """What must be there for the rule to fire."""
+        """The patterns that must match for the rule to fire."""
         for condition in self.when:
             if isinstance(condition, EqualClasses):
                 yield from (condition.left, condition.right)
         yield self.lhs
 
     def shapes(self) -> frozenset[str]:
-        """The names of the shapes that must be there for the rule to fire."""
+        """The names of the shapes that must exist for the rule to fire."""
         return frozenset(s for pattern in self._needed() for s in shapes_in(pattern))
 
     def makes(self) -> frozenset[str]:
@@ -391,7 +390,7 @@ class Rule:
 
 
 def lines(text: str) -> tuple[Line, ...]:
-    r"""Rules as they are written: a name and an equation, then its conditions and why it holds.
+    r"""Rules from text: a name and an equation, then its conditions and why it holds.
 
     >>> lines("injective: ?a => ?b\n  when ?x = (persist ?a)\n  equal histories are equal")
     (('injective', '?a => ?b', 'equal histories are equal', '?x = (persist ?a)'),)

@@ -11,26 +11,26 @@ from typing import NamedTuple
 
 from hydro_core.errors import TypeProblem
 
-# Item types: what the items of a stream look like.
+# Item types: the type of a stream's items.
 #
-# Every position of every type may hold null, but for the columns that a schema declares `not
-# null`: that is asked of what arrives, and known of a column as long as no operator may put a
-# null there. `UNKNOWN` is the type of what is never anything else: a null, or no item at all (an
-# empty `source_iter`, a cycle into which nothing flows). `OPEN` is that of an input of which
-# nobody has said yet what it is. Both are at home with every other type.
+# Every position of every type may be null, except the columns that a schema declares `not null`:
+# arriving rows are checked for it, and it holds for a column until an operator may set null there.
+# `UNKNOWN` is the type of a stream that has only nulls, or no items at all (an empty `source_iter`,
+# a cycle without input). `OPEN` is the type of an input without a declared one. Both fit every
+# other type.
 
 
 FieldPath = tuple[str, ...]
-"""A way into an item: tuple positions from "0", field names of rows; `()` is the whole item."""
+"""A path into an item: tuple positions from "0", field names of rows; `()` is the whole item."""
 
 _POSITION = re.compile("0|[1-9][0-9]{0,5}")
 
 MOST_FIELDS = 10_000
-"""So many parts a type may have: fields, fields of fields, and so on."""
+"""The most parts of a type: fields, fields of fields, and so on."""
 MOST_NESTED = 100
-"""So deep may tuples, rows and arrays nest."""
+"""The deepest nesting of tuples, rows and arrays."""
 MOST_PARTS = 2_000
-"""So many parts a type may have that widens, in a cycle or in an accumulator."""
+"""The most parts of a type that is coerced in a cycle or in an accumulator."""
 
 INTEGERS = ("byte", "short", "integer", "long")
 FLOATS = ("float", "double")
@@ -48,7 +48,7 @@ SCALARS = (
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Nothing is known of the item: it is null, or if `open` it may be anything."""
+    """The type of null; if `open`, of any item."""
 
     open: bool = False
 
@@ -78,16 +78,16 @@ class Decimal:
 
 
 class Extent(NamedTuple):
-    """What is known of a type as a whole, so that nobody goes through its parts to ask."""
+    """The measures of a whole type, cached so that no analysis traverses its parts."""
 
     parts: int = 1
-    """How many parts it has, itself counted."""
+    """The number of parts, itself included."""
     depth: int = 0
-    """How deep they nest."""
+    """The depth of nesting."""
     open: bool = False
-    """Whether some part may be anything."""
+    """True if some part may be anything."""
     required: bool = False
-    """Whether some column must not be null."""
+    """True if some column must not be null."""
 
 
 _LEAF, _OPEN_LEAF = Extent(), Extent(open=True)
@@ -95,7 +95,7 @@ _EXTENT: Extent = field(init=False, default=_LEAF, compare=False, repr=False)
 
 
 def _measure(whole: Tuple | Row | Array, parts: Iterable[ItemType], required: bool = False) -> None:
-    # Every type is made of parts that are types: measured so, none is ever too large to be handled.
+    # Every type is built from measured parts, so none is ever too large to be measured.
     found = list(map(_extent, parts))
     extent = Extent(
         1 + sum(part.parts for part in found),
@@ -131,7 +131,7 @@ class Tuple:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A named field of a row; whether it may be null is no part of what two types are equal by."""
+    """A named field of a row; two types are equal whether or not it may be null."""
 
     name: str
     type: ItemType
@@ -156,7 +156,7 @@ class Row:
         return self._hash
 
     def __reduce__(self) -> tuple[type[Row], tuple[tuple[Field, ...]]]:
-        return Row, (self.fields,)  # no hash goes to a process where texts have others
+        return Row, (self.fields,)  # hashes of strings differ between processes, so none is pickled
 
     @cached_property
     def _hash(self) -> int:
@@ -179,7 +179,7 @@ class Row:
         return Row(tuple(Field(f.name, nullable(f.type)) for f in self.fields))
 
     def column(self, name: str) -> ItemType | None:
-        """The type of column `name`, None where there is no such column."""
+        """The type of column `name`, None if there is no such column."""
         found = self.by_name.get(name)
         return None if found is None else found.type
 
@@ -223,7 +223,7 @@ def is_integer(item: ItemType) -> bool:
 
 
 def is_numeric(item: ItemType) -> bool:
-    """Whether the item is a number: booleans are not."""
+    """True if the item is a number; booleans are not."""
     return isinstance(item, Decimal) or (
         isinstance(item, Scalar) and item.name in INTEGERS + FLOATS
     )
@@ -241,13 +241,13 @@ def children(item: ItemType) -> Iterator[tuple[str, ItemType]]:
 
 
 def is_known(item: ItemType) -> bool:
-    """Whether no part of the item is of the type of what is never anything else."""
+    """True if no part of the item has the type `UNKNOWN`."""
     parts = (item.element,) if isinstance(item, Array) else (part for _, part in children(item))
     return item != UNKNOWN and all(map(is_known, parts))
 
 
 def is_open(item: ItemType) -> bool:
-    """Whether some part of the item may be anything."""
+    """True if some part of the item may be anything."""
     return _extent(item).open
 
 
@@ -265,12 +265,12 @@ def nullable(item: ItemType) -> ItemType:
 
 
 def padded(fields: Iterable[Field]) -> list[Field]:
-    """Columns that are null where nothing was found for them."""
+    """The columns of a side that may have no match; all may be null."""
     return [replace(field, nullable=True) for field in fields]
 
 
 def is_large(item: ItemType) -> bool:
-    """Whether the type has more than `MOST_PARTS` parts."""
+    """True if the type has more than `MOST_PARTS` parts."""
     return isinstance(item, Tuple | Row | Array) and item.extent.parts > MOST_PARTS
 
 
@@ -284,7 +284,7 @@ def leaves(item: ItemType, prefix: FieldPath = ()) -> Iterator[tuple[FieldPath, 
 
 
 def at(item: ItemType, path: FieldPath) -> ItemType | None:
-    """The type found at `path`, None where the path leads nowhere."""
+    """The type at `path`, None if there is none."""
     for step in path:
         match item:
             case Row():
@@ -299,11 +299,11 @@ def at(item: ItemType, path: FieldPath) -> ItemType | None:
     return item
 
 
-# Stream types: the type of the items, and whether they come in an order.
+# Stream types: the type of the items, and their order.
 
 
 class Order(Enum):
-    """Whether the items of a tick stand in an order that may be observed."""
+    """The order of the items of a tick, if operators may observe one."""
 
     NONE = "NoOrder"
     TOTAL = "TotalOrder"
@@ -311,7 +311,7 @@ class Order(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StreamType:
-    """What a stream carries; `single` where every tick has at most one item."""
+    """The type of a stream; `single` if every tick has at most one item."""
 
     item: ItemType
     order: Order = Order.NONE
@@ -321,7 +321,7 @@ class StreamType:
         return f"{self.item} {self.order.value}"
 
 
-# The columns that a table has for the items of a type.
+# The columns of a table with items of a type.
 
 
 Required = frozenset[str]
@@ -335,7 +335,9 @@ def required_columns(item: ItemType) -> Required:
 
 
 def declared_columns(item: ItemType) -> Mapping[str, ItemType] | None:
-    """The columns that hold items of a type: a row's own, `_1 … _n`, or `item`; None: not known."""
+    """The columns for items of a type: a row's own, `_1 … _n`, or `item`; None if the type is
+    unknown.
+    """
     match item:
         case Row(fields):
             return {field.name: field.type for field in fields}
@@ -347,24 +349,24 @@ def declared_columns(item: ItemType) -> Mapping[str, ItemType] | None:
             return {"item": item}
 
 
-# Rows that are no items of their input, beside those that are: columns that say what is wrong.
+# Wrong rows of an input, in columns next to those of its items.
 #
-# Where an input puts rows in quarantine, its landing is read in a wider type: the columns of its
-# items, and three more, which are null in a row that fits. One that does not fit has the columns
-# that do, and in the others why it is none, where it lies, and itself as a text.
+# An input with a quarantine reads its landing in a wider type: the columns of its items, and three
+# more that are null in a row that fits. A wrong row has the columns that fit, the reason in place
+# of the others, its location, and itself as text.
 
 
 REASON, PLACE, ROW = "quarantine_reason", "quarantine_place", "quarantine_row"
 QUARANTINE = "quarantine"
-"""The output that wrong rows are in."""
+"""The output with the wrong rows."""
 WRONG = (REASON, PLACE, ROW)
-"""The columns of a row that does not fit."""
+"""The columns that describe a wrong row."""
 
 
 def widened(item: ItemType) -> Row:
-    """The type in which a landing is read whose wrong rows are put in quarantine.
+    """The type in which a landing with a quarantine is read.
 
-    What is declared `not null` still says so, for who reads: a row without it is a wrong one.
+    A column declared `not null` is still declared so: a row without it is a wrong row.
 
     >>> from hydro_core.types.ddl import parse_ddl
     >>> widened(parse_ddl("long")).names
@@ -378,5 +380,5 @@ def widened(item: ItemType) -> Row:
 
 
 def is_widened(item: ItemType | None) -> bool:
-    """Whether a type is one in which wrong rows are read."""
+    """True if the type includes the columns of wrong rows."""
     return isinstance(item, Row) and item.names[-len(WRONG) :] == WRONG

@@ -1,9 +1,8 @@
-"""Values as records that JSON and Arrow hold, and back: what is stored, and what processes tell.
+"""Codecs between values and records of JSON or Arrow, for stored files and for other processes.
 
 Values are frozen dataclasses of texts, numbers, times, mappings and sequences. Their annotations
-say how they are written and read, so nothing but such values can come of what another process has
-written, and a new field is written and read with no word about it anywhere else. A field that a
-record lacks has its default.
+determine how they are written and read. So a record of another process can only become such values,
+and a new field needs no other change. A field that a record lacks has its default.
 """
 
 from __future__ import annotations
@@ -18,20 +17,21 @@ from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 AS_TEXT: Mapping[str, Any] = {"as": "text"}
-"""Metadata of a field that is stored as a text of JSON."""
+"""Metadata of a field that is stored as JSON text."""
 INLINE: Mapping[str, Any] = {"as": "inline"}
-"""Metadata of a field whose own fields stand in the record, in its place."""
+"""Metadata of a field whose own fields are part of the record, in its place."""
 IF_GIVEN: Mapping[str, Any] = {"as": "if given"}
-"""Metadata of a field that is not written where it says nothing: None, or empty."""
+"""Metadata of a field that is written only if it is neither None nor empty."""
 NAME = "name"
-"""In the metadata of a field: what it is called in records, if not by its name."""
+"""In the metadata of a field: its name in records, if that differs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """How values of a type are written, and read.
+    """The functions that write and read values of a type.
 
-    Both functions are given what the values of one document share, then the value, or the record.
+    Both have as their first argument a value that is shared within one document, then the value or
+    the record.
     """
 
     write: Callable[[Any, Any], Any]
@@ -39,13 +39,14 @@ class Codec:
 
 
 class Codecs:
-    """The codecs of types, each made of its annotations when it is first asked for.
+    """The codecs of types, each derived from annotations on first use.
 
     Args:
-        own: how types are written that their annotations do not say: places as numbers of a table.
+        own: codecs of types that differ from their annotations, such as spans that are numbers
+            of a table.
         positional: the dataclasses that are lists of their fields, not objects. In a tuple of
-            several types, or as a key, such a list stands as its parts.
-        anything: how what is annotated as `Any` is written.
+            several types, or as a key, the parts of such a list are inlined.
+        anything: the codec of values annotated as `Any`.
     """
 
     def __init__(
@@ -59,14 +60,14 @@ class Codecs:
         self._known[Any] = anything or Codec(self._write_plain, lambda _, found: found)
 
     def of(self, kind: Any) -> Codec:
-        """The codec of a type: of a dataclass, or of whatever an annotation says."""
+        """The codec of a type: a dataclass, or any annotation."""
         found = self._known.get(kind)
         if found is None:
             found = self._known[kind] = self._made(kind)
         return found
 
     def declare(self, kind: Any, codec: Codec) -> None:
-        """Says how a type is written, in the place of what its annotations say."""
+        """Sets the codec of a type, in place of the one by its annotations."""
         self._known[kind] = codec
 
     def _made(self, kind: Any) -> Codec:
@@ -89,9 +90,10 @@ class Codecs:
         return Codec(self._write_plain, read)
 
     def fields_of(self, kind: type, *leaving_out: str) -> Codec:
-        """The codec of a dataclass as an object of its fields, without those that are left out.
+        """The codec of a dataclass as an object of its fields, without the fields `leaving_out`.
 
-        Reading it so gives an object, too: what the class is then made of.
+        With `leaving_out`, reading returns a mapping of the fields; the caller constructs the
+        object.
         """
 
         @cache
@@ -130,7 +132,7 @@ class Codecs:
         return Codec(write, read)
 
     def _row(self, of: Sequence[Any]) -> Codec:
-        """A tuple of several types."""
+        """The codec of a tuple of several types."""
 
         def write(shared: Any, value: Any) -> Any:
             row: list[Any] = []
@@ -185,7 +187,7 @@ class Codecs:
         )
 
     def _write_plain(self, shared: Any, value: Any) -> Any:
-        """What `json` can write of a value of which no annotation says what it is."""
+        """A JSON value of a value without an annotation."""
         if value is None or isinstance(value, str | bool | int | float):
             return value
         if is_dataclass(value) or isinstance(value, Enum):
@@ -196,13 +198,13 @@ class Codecs:
             return value.isoformat()
         if isinstance(value, Sequence | set | frozenset):
             return [self._write_plain(shared, one) for one in value]
-        # A number of numpy's is one; whatever else a check has seen is shown as text.
+        # A numpy number is a number; any other value, such as one from a check, is shown as text.
         return self._write_plain(shared, value.item()) if hasattr(value, "item") else str(value)
 
 
 @dataclass(frozen=True, slots=True)
 class _FieldCodec:
-    """How a field of a dataclass is written into a record, and taken out of it."""
+    """Writes a field of a dataclass into a record, and reads it from one."""
 
     field: Field[Any]
     kind: Any
@@ -224,7 +226,7 @@ class _FieldCodec:
             record[self._name] = json.dumps(written) if how == "text" else written
 
     def read(self, shared: Any, left: dict[str, Any], given: dict[str, Any]) -> None:
-        """Takes what is the field's out of what is left of a record."""
+        """Removes the field's entries from the rest of a record and reads them."""
         how = self.field.metadata.get("as")
         if how == "inline" and self._name not in left:
             inner = fields(optional(self.kind))
@@ -243,25 +245,25 @@ _RECORDS = Codecs()
 
 
 def as_record(value: Any) -> Any:
-    """What `json` can write of a value."""
+    """A JSON value of a value."""
     return _RECORDS.of(Any).write(None, value)
 
 
 def of_record(kind: Any, found: Any) -> Any:
-    """The value of a type that a record was made of.
+    """The value of a type that a record was written from.
 
     Args:
-        kind: a dataclass, or whatever an annotation of its fields says.
-        found: what `as_record` gave, or what was read of an Arrow table.
+        kind: a dataclass, or any annotation of its fields.
+        found: the result of `as_record`, or a value from an Arrow table.
 
     Raises:
-        TypeError, ValueError, KeyError: it is no record of that type.
+        TypeError, ValueError, KeyError: the record does not have that type.
     """
     return None if found is None else _RECORDS.of(kind).read(None, found)
 
 
 def optional(kind: Any) -> Any:
-    """What a type is beside None; of a union of several, which are written alike, the first."""
+    """The first type of a union that is not None; of several, all have the same codec."""
     if get_origin(kind) in (Union, types.UnionType):
         return next(one for one in get_args(kind) if one is not types.NoneType)
     return kind
@@ -274,7 +276,7 @@ def hints_of(kind: type) -> Mapping[str, Any]:
 
 
 def _time(found: str | datetime) -> datetime:
-    """A time; one that Arrow gave has no zone, and is UTC's."""
+    """A time; one from Arrow has no zone and is in UTC."""
     if isinstance(found, str):
         return datetime.fromisoformat(found)
     return found if found.tzinfo else found.replace(tzinfo=UTC)
