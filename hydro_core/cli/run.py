@@ -19,13 +19,10 @@ from hydro_core.compile import CompiledProgram, compile_graph, optimized, planne
 from hydro_core.delivery import GIVEN, NEXT, delivered, load_rules
 from hydro_core.engines import Options, ShardingOptions
 from hydro_core.errors import DataError, Diagnostic, HydroError
-from hydro_core.files.cut import TickCut, cut
 from hydro_core.files.inputs import InputFile
-from hydro_core.files.local_path import place_at
+from hydro_core.files.kinds import NOT_UTF8
 from hydro_core.files.outputs import OutputFiles, OutputFolders
-from hydro_core.files.reading import AllRows, read_all, tick_inputs
-from hydro_core.files.scan import scans_of
-from hydro_core.files.unreadable import NOT_UTF8
+from hydro_core.files.scan import AllRows, Cut, cut, read_all, scans_of, tick_inputs
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.load import load, load_text
 from hydro_core.lang.params import Params, params_of
@@ -36,7 +33,7 @@ from hydro_core.project.discover import SETTINGS, project_root
 from hydro_core.running import calendar_given, check_names, cut_into_shards, run_items, run_json
 from hydro_core.settings import Settings
 from hydro_core.shards.together import side_by_side
-from hydro_core.storage.remote import DataPlace
+from hydro_core.storage.remote import DataPlace, place_at
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.every import TickLength, parse_time
 from hydro_core.ticks.tick import Outputs, TickInput

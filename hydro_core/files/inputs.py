@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from hydro_core.errors import DataError
-from hydro_core.files.local_path import place_at
-from hydro_core.storage.remote import DataPlace, is_remote
+from hydro_core.storage.remote import DataPlace, is_remote, place_at
 from hydro_core.storage.settings import StorageSettings
 from hydro_core.types.item import (
     DATE,

@@ -1,26 +1,94 @@
-"""The rows of one file, a piece after the other: no file lies in memory as a whole.
+"""The rows of one file, batch by batch: no file is held in memory as a whole.
 
-The pieces of a file hold what reading it whole gives, and a file that cannot be read is the same
-error.
+The batches of a file hold what reading it whole gives, and a file that cannot be read is the same
+error. JSON lines end at LF alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import repeat
+from itertools import islice, repeat
 from typing import Any
 
 import pyarrow as pa
 
 from hydro_core.files.csv_files import csv_rows
-from hydro_core.files.json_lines import json_rows
-from hydro_core.files.kinds import among
+from hydro_core.files.kinds import (
+    UNREADABLE,
+    among,
+    is_utf8,
+    opened_text,
+    refuse_file,
+    refuse_parquet,
+    refuse_untyped,
+)
 from hydro_core.files.parquet import files_as_dataset, may_be_finer
-from hydro_core.files.plain import WrongRows, lost_nanoseconds, plain_column
-from hydro_core.files.row_batch import ROWS, ArrowRows, FileForm, RowBatch
-from hydro_core.files.unreadable import UNREADABLE, refuse_file, refuse_parquet
+from hydro_core.files.row_batch import (
+    NOT_UTF8,
+    ROWS,
+    ArrowRows,
+    FileForm,
+    JsonRows,
+    Reject,
+    RowBatch,
+    TextLine,
+    WrongRows,
+    lost_nanoseconds,
+    plain_column,
+)
 from hydro_core.storage.remote import DataPlace
+from hydro_core.types.common import merge
+from hydro_core.types.item import ItemType
+from hydro_core.types.json import infer, parse_json
+from hydro_core.types.values import ValueProblem
+
+_CURE = "each line is one JSON object"
+
+
+def json_rows(file: DataPlace, *, tolerant: bool = False) -> Iterator[JsonRows]:
+    """The rows of a file, piece by piece; if `tolerant`, with the lines that are none."""
+    try:
+        with opened_text(file) as lines:
+            rows = (
+                (TextLine.of(number, line), *_object_of(line))
+                for number, line in enumerate(lines, 1)
+                if not line.isspace()
+            )
+            while piece := list(islice(rows, ROWS)):
+                told, objects, rejects = zip(*piece, strict=True)
+                wrong = {place: reject for place, reject in enumerate(rejects) if reject}
+                if wrong and not tolerant:
+                    first = min(wrong)
+                    wrong[first].refuse(file, told[first].number)
+                names = list(dict.fromkeys(name for row in objects for name in row))
+                yield JsonRows(objects, names, {n: one.reason for n, one in wrong.items()}, told)
+    except UNREADABLE as problem:
+        refuse_file(file, problem)
+
+
+def surveyed_json(file: DataPlace) -> tuple[ItemType, list[str]]:
+    """What the rows of a file have in common, and all of their columns."""
+    names = dict[str, None]()
+    types: list[ItemType] = []
+    try:
+        for piece in json_rows(file):
+            names |= dict.fromkeys(piece.names)
+            types.append(infer(piece.objects))
+        return merge(types), list(names)
+    except ValueProblem as problem:
+        refuse_untyped(file, problem)
+
+
+def _object_of(line: bytes) -> tuple[dict[str, Any], Reject | None]:
+    """The object that a line is, or why it is none."""
+    if not is_utf8(line):
+        return {}, NOT_UTF8
+    try:
+        row = parse_json(line.decode())
+    except ValueProblem as problem:
+        return {}, Reject(f"is not JSON: {problem}", _CURE)
+    return (row, None) if isinstance(row, dict) else ({}, Reject("is no JSON object", _CURE))
 
 
 def pieces(file: DataPlace, form: FileForm) -> Iterator[RowBatch]:

@@ -6,11 +6,9 @@ Either way a `Found` says what the columns are before any row is read.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from itertools import combinations
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -20,18 +18,22 @@ from deltalake.exceptions import DeltaError
 
 from hydro_core.files.csv_files import csv_type, header_of, surveyed_csv
 from hydro_core.files.inputs import InputFile, Lacking, first_lacking
-from hydro_core.files.json_lines import surveyed_json
-from hydro_core.files.kinds import Declared, among, base_of, files_at, folder_texts, is_delta
-from hydro_core.files.parquet import delta_rows, files_with, may_be_finer, opened_parquet
-from hydro_core.files.plain import folder_type, folder_value, item_type, plain_type
-from hydro_core.files.row_batch import FileForm
-from hydro_core.files.unreadable import (
+from hydro_core.files.kinds import (
     UNREADABLE,
+    Declared,
+    among,
+    base_of,
+    files_at,
+    folder_texts,
+    is_delta,
     refuse,
     refuse_delta,
     refuse_parquet,
     refuse_untyped,
 )
+from hydro_core.files.parquet import delta_rows, files_with, may_be_finer, opened_parquet
+from hydro_core.files.pieces import surveyed_json
+from hydro_core.files.row_batch import FileForm, folder_type, folder_value, item_type, plain_type
 from hydro_core.storage.arrow import name_of
 from hydro_core.storage.delta import delta_table, sizes_in, table_file
 from hydro_core.storage.remote import DataPlace, RemotePath, name_below
@@ -293,32 +295,23 @@ def _common_schema(
     """The columns of several files, in the types that hold what is in all of them; a column that
     is declared has that type where files differ, and each is read as it is.
     """
-    first: dict[tuple[str, pa.DataType], DataPlace] = {}
+    common: dict[str, tuple[pa.DataType, DataPlace]] = {}
     for file, schema in each:
         for column in schema:
-            first.setdefault((column.name, column.type), file)
-    count = Counter(name for name, _ in first)
-    same = {name: arrow_type(of) for name, of in declared.items() if count[name] > 1}
-    schemas = [
-        pa.schema([(c.name, same.get(c.name, c.type)) for c in schema]) for _, schema in each
-    ]
-    try:
-        return pa.unify_schemas(schemas, promote_options="permissive")
-    except pa.ArrowException as problem:
-        for one, other in combinations(first, 2):
-            is_same = one[0] in same or _have_common_type(one[1], other[1])
-            if one[0] == other[0] and not is_same:
-                places = [f"{of} in `{first[name, of]}`" for name, of in (one, other)]
-                refuse(f"the column `{one[0]}` is {' and '.join(places)}", UNFIT)
-        refuse(f"the columns of the files do not agree: {problem}", UNFIT)
-
-
-def _have_common_type(one: pa.DataType, other: pa.DataType) -> bool:
-    try:
-        schemas = [pa.schema([("x", of)]) for of in (one, other)]
-        return bool(pa.unify_schemas(schemas, promote_options="permissive"))
-    except pa.ArrowException:
-        return False
+            before, first = common.setdefault(column.name, (column.type, file))
+            if before == column.type:
+                continue
+            if column.name in declared:
+                common[column.name] = arrow_type(declared[column.name]), first
+                continue
+            both = [pa.schema([("x", of)]) for of in (before, column.type)]
+            try:
+                wider = pa.unify_schemas(both, promote_options="permissive").field(0).type
+            except pa.ArrowException:
+                types = f"{before} in `{first}` and {column.type} in `{file}`"
+                refuse(f"the column `{column.name}` is {types}", UNFIT)
+            common[column.name] = wider, file if wider == column.type else first
+    return pa.schema([(name, of) for name, (of, _) in common.items()])
 
 
 def _item_types(place: DataPlace, columns: pa.Schema) -> Mapping[str, ItemType]:

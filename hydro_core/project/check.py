@@ -18,12 +18,12 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from hydro_core.errors import Diagnostic, HydroError, ProgramError, TypeProblem
-from hydro_core.files.local_path import place_at
 from hydro_core.lang.source import did_you_mean
 from hydro_core.machine.environment import wrong_conf, wrong_master
 from hydro_core.project.flow_asset import Expect, FlowAsset, FlowOutput, Landing, Shards
 from hydro_core.project.yaml_text import is_within_project
 from hydro_core.settings import MOST_SHARDS
+from hydro_core.storage.remote import place_at
 from hydro_core.storage.settings import StorageSettings
 from hydro_core.ticks.calendar import Feed
 from hydro_core.types.ddl import parse_ddl

@@ -1,9 +1,4 @@
-"""The place of a file or a folder in an object store, in the words that `Path` has for one.
-
-Whoever reads files takes either. A place is a name: to make one asks nothing of the store, and it
-can be sent to another process, which asks by credentials of its own. A file of a listing knows what
-the listing said of it, and is not asked for again.
-"""
+"""Locations in object stores, in the words of `Path`, and locations as people write them."""
 
 from __future__ import annotations
 
@@ -14,10 +9,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
+from urllib.parse import unquote, urlsplit
 
 from hydro_core.errors import InfrastructureError, ProgramError
 from hydro_core.storage.settings import HADOOP_SCHEMES, KINDS, StorageSettings, for_delta
 from hydro_core.storage.store import FileStore, StoredFile, bucket_store
+
+# The place of a file or a folder in an object store, in the words that `Path` has for one.
+#
+# Whoever reads files takes either. A place is a name: to make one asks nothing of the store, and
+# it can be sent to another process, which asks by credentials of its own. A file of a listing
+# knows what the listing said of it, and is not asked for again.
+
 
 _URL = re.compile(r"([a-z0-9]+)://([^/]*)(?:/(.*))?", re.IGNORECASE | re.DOTALL)
 _BUCKET = re.compile(r"([^@]*@)?[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -313,3 +316,52 @@ def _stat(found: StoredFile) -> RemoteStat:
     second = found.written // _SECOND * _SECOND
     digest = hashlib.blake2b(found.etag.encode(), digest_size=8).digest()
     return RemoteStat(found.size, second + int.from_bytes(digest) % _SECOND)
+
+
+# A path, or the URL of one, as people write it: where an input lands or lies, where outputs go.
+
+
+_SCHEME = re.compile(r"file:|[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_MOUNTED = (
+    "copy it to a directory that all who run ticks can see, or mount the bucket as one, and write "
+    "its path"
+)
+
+
+def local_path(text: str) -> Path:
+    """The path that a text names, relative or absolute: itself, or what a `file:` URL stands for.
+
+    Raises:
+        ProgramError: it is a URL that names none (code `config`).
+
+    >>> local_path("payments"), local_path("file:///data/all%20payments")
+    (PosixPath('payments'), PosixPath('/data/all payments'))
+    """
+    if not _SCHEME.match(text):
+        return Path(text)
+    try:
+        url = urlsplit(text)
+    except ValueError:
+        raise _wrong(f"{text} is no URL", "write a path, or `file:///…`") from None
+    if url.scheme != "file":
+        raise _wrong(f"{text} is a URL, and `{url.scheme}:` is neither read nor written", _MOUNTED)
+    if url.netloc not in ("", "localhost"):
+        what = f"{text} is on the machine {url.netloc}"
+        raise _wrong(what, "write `file:///…`, with three slashes, for a path of this machine")
+    if not url.path.startswith("/") or url.query or url.fragment:
+        what = f"{text} is not the URL of an absolute path"
+        raise _wrong(what, "write `file:///…`, with `%3F` for a `?` and `%23` for a `#`")
+    return Path(unquote(url.path))
+
+
+def place_at(text: str, storage: StorageSettings) -> DataPlace:
+    """The place that a text names: a path, what a `file:` URL stands for, or a place in a store.
+
+    Raises:
+        ProgramError: it is a URL that names none (code `config`).
+    """
+    return remote_at(text, storage) if is_remote(text) else local_path(text)
+
+
+def _wrong(what: str, cure: str) -> ProgramError:
+    return ProgramError.of("config", what, help=cure)

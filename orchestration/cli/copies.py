@@ -14,7 +14,6 @@ from pathlib import Path
 
 from hydro_core.cli.command import Asked, MisuseError
 from hydro_core.errors import DataError
-from hydro_core.files.local_path import place_at
 from hydro_core.machine.faults import faults_as_errors, raise_outage, refuse_below_file, refuse_path
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.copy import (
@@ -26,7 +25,7 @@ from hydro_core.spark.pipeline.copy import (
 from hydro_core.spark.store.ledger.ledger import Ledger, state_error
 from hydro_core.spark.store.stored_format import refuse_other_format, this_version
 from hydro_core.storage.places import entries_in, write_whole
-from hydro_core.storage.remote import DataPlace
+from hydro_core.storage.remote import DataPlace, place_at
 from hydro_core.types.records import as_record, of_record
 
 from ..code_location.records import end_orphans, recorded_tables

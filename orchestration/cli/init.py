@@ -11,9 +11,8 @@ from pathlib import Path, PurePosixPath
 from hydro_core.cli.command import Asked, MisuseError
 from hydro_core.cli.output import Result
 from hydro_core.errors import DataError
-from hydro_core.files.local_path import local_path
 from hydro_core.project.discover import ASSETS, SETTINGS
-from hydro_core.storage.remote import RemotePath, is_remote, remote_at
+from hydro_core.storage.remote import RemotePath, is_remote, local_path, remote_at
 from hydro_core.storage.settings import StorageSettings
 
 from ..instance import SETTINGS as INSTANCE_SETTINGS

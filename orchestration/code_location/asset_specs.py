@@ -25,13 +25,12 @@ from hydro_core.analysis.lineage import ColumnDescriptions
 from hydro_core.analysis.partition.partitioning import partition
 from hydro_core.artifact.deployment import WrittenDeployment
 from hydro_core.errors import HydroError, Span
-from hydro_core.files.local_path import place_at
 from hydro_core.lang.comments import Comments
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.discover import BrokenFlow
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.quarantine import QUARANTINE_COLUMNS
-from hydro_core.storage.remote import DataPlace, RemotePath
+from hydro_core.storage.remote import DataPlace, RemotePath, place_at
 from hydro_core.storage.settings import StorageSettings
 from hydro_core.ticks.calendar import Calendar, Feed, cron_of
 from hydro_core.types.item import QUARANTINE

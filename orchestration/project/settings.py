@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from hydro_core.errors import DataError
-from hydro_core.files.local_path import place_at
 from hydro_core.machine.environment import conf_of, wrong_variable
 from hydro_core.project.discover import ASSETS, PROJECT, SETTINGS, project_root
 from hydro_core.settings import Settings, size_in_bytes
-from hydro_core.storage.remote import DataPlace, RemotePath, is_remote, remote_at
+from hydro_core.storage.remote import DataPlace, RemotePath, is_remote, place_at, remote_at
 from hydro_core.storage.settings import PATIENCE, StorageSettings
 
 from .logs import TEXT

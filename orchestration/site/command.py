@@ -21,7 +21,6 @@ from hydro_core.catalog.itemwise import SINK, SOURCE
 from hydro_core.cli.command import Asked
 from hydro_core.cli.output import Result
 from hydro_core.errors import HydroError, Span
-from hydro_core.files.local_path import local_path
 from hydro_core.ir.graph import Node
 from hydro_core.ir.render import Picture, picture_of, svg
 from hydro_core.ir.render.layout import title
@@ -29,6 +28,7 @@ from hydro_core.lang.comments import Comments
 from hydro_core.machine.faults import raise_outage, written_at
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.storage.remote import local_path
 
 from ..deploy.deployments import fitted, untried_deployment
 from ..project import project

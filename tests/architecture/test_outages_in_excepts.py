@@ -29,7 +29,6 @@ ASKS = {
 _REASONS: Mapping[str, str] = {
     "It works on values in memory, or on code, and reads nothing.": """
         hydro_core/files/places.py _common_schema: ArrowException
-        hydro_core/files/places.py _have_common_type: ArrowException
         hydro_core/functions/call.py _reason: Exception
         hydro_core/reference/site.py _try: Exception
         hydro_core/spark/functions/apply.py guarded: Exception
@@ -110,7 +109,7 @@ _REASONS: Mapping[str, str] = {
         hydro_core/storage/lease.py _keep: HydroError
     """,
     "It goes another way to the same rows, which meets the outage as well.": """
-        hydro_core/files/unreadable.py _unread_features: DeltaError OSError
+        hydro_core/files/kinds.py _unread_features: DeltaError OSError
         hydro_core/spark/inputs/snapshot.py _tick_values: UNREADABLE
         hydro_core/spark/inputs/reading.py _as_they_lie: UNREADABLE
         hydro_core/spark/pipeline/kept_plan.py run: OSError

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,6 +31,7 @@ from tests.support.store_server import (
     store_server,
     with_credentials_in_jvm,
 )
+from tests.unit.storage.test_outages import MISTAKEN, SAYS
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]
@@ -124,9 +124,16 @@ def test_at_some_requests_of_long_work_the_store_fails(
     assert before != after
     for at in (5, 30, 60, 90, 130):
         there.open()
-        failing = server.failing(refused_from(at))
-        with suppress(HydroError, AssertionError), failing:
-            there.deploy(CHANGED) if deploying else there.correct(1)
+        said = ""
+        try:
+            with server.failing(refused_from(at)):
+                there.deploy(CHANGED) if deploying else there.correct(1)
+        except (HydroError, AssertionError) as error:
+            # A report that is not committed says why, and `correct` asserts that it is.
+            said = str(error)
+        if said:
+            assert SAYS.search(said), f"from request {at} on: {said}"
+            assert not MISTAKEN.search(said), f"from request {at} on: {said}"
         there.run_out()
         there.open()
         # Of a table beyond the ledger nobody reads: what is committed is as before, or all of it.

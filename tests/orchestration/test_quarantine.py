@@ -261,3 +261,36 @@ def test_a_function_that_fails_too_often_fails_the_tick(tmp_path: Path) -> None:
     assert flow.whole().rows == []
     flow.ran((1, 2))
     assert flow.whole().places == [(2, "2.jsonl, line 2")]
+
+
+LONG_USER = "y" * 200_000
+CSV_FILES = {
+    "0": b"\xef\xbb\xbftick,user,amount\n" + b'0,"a\r\nb",1\n' * 100_000,
+    "1": f'user,amount,tick\nbob,10,1\n{LONG_USER},5,1\n"cat,7,1\n'.encode(),
+    "2": b"tick,user,amount",
+}
+"""Over 1 MiB with quoted line ends and a mark; columns in another order, a field over 128 KiB and a
+quote that is never closed; and a header without a line end."""
+
+
+def test_a_landing_of_csv(tmp_path: Path) -> None:
+    flow = Wrong(tmp_path / "tolerant", allowed=1)
+    strict = Wrong(tmp_path / "strict")
+    landing = replace(strict.flow.landings["payments"], on_error=None)
+    strict.flow = replace(strict.flow, inputs={"payments": landing})
+    for name, content in CSV_FILES.items():
+        for place in (flow.place, strict.place):
+            (place / f"{name}.csv").write_bytes(content)
+    flow.ran((0, 2))
+    assert flow.whole().places == [(1, "1.csv, line 4")]
+    assert flow.rows[0]["reason"] == "it has a quote, opened in line 4, that is never closed"
+    totals = flow.runner.pipeline(flow.flow).output("totals", every=True).to_pylist()
+    found = {(row["user"], row["total"]) for row in totals}
+    assert found == {("a\r\nb", 100_000), ("bob", 10), (LONG_USER, 5)}
+    (report, *_) = strict.run(0, 0)
+    assert not report.committed
+    assert "1.csv`, line 4 has a quote, opened in line 4, that is never closed" in report.problem
+    (strict.place / "1.csv").write_bytes(CSV_FILES["1"].replace(b'"cat', b"cat"))
+    strict.ran((0, 2))
+    totals = strict.runner.pipeline(strict.flow).output("totals", every=True).to_pylist()
+    assert {(row["user"], row["total"]) for row in totals} == found | {("cat", 7)}

@@ -8,17 +8,18 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from hydro_core.cli.main import main
 from hydro_core.errors import DataError
 from hydro_core.files.inputs import InputFile
 from hydro_core.files.places import find
-from hydro_core.files.reading import read
-from hydro_core.files.scan import Scan
+from hydro_core.files.scan import Scan, read
 from hydro_core.spark.files.frames import read_in_workers
 from hydro_core.ticks.tick_range import TickRange
 from hydro_core.types.arrow import from_arrow
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import REASON, WRONG, declared_columns, widened
 from tests.support.csv_cases import CASES
+from tests.unit.files.test_csv import by_command, key, right_files
 
 pytestmark = pytest.mark.spark
 
@@ -53,3 +54,15 @@ def test_both_refuse_alike(tmp_path: Path, spark: SparkSession, name: str) -> No
             reading(scan, scan.fileset.files)
         told.append(str(caught.value))
     assert told[0] == told[1]
+
+
+def test_a_run_on_spark_reads_what_one_without_it_reads(
+    tmp_path: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All cases at once; then a quote that is never closed, with its file and line."""
+    expected = right_files(tmp_path / "in")
+    assert sorted(by_command(tmp_path / "in", "spark"), key=key) == sorted(expected, key=key)
+    (tmp_path / "in" / "z.csv").write_bytes(CASES["unclosed"].content)
+    words = ["--input", f"a={tmp_path / 'in'}", "--engine", "spark"]
+    assert main(["run", str(tmp_path / "p.hydro"), *words]) == 1
+    assert f"{tmp_path / 'in' / 'z.csv'}`, line 3 has a quote, opened" in capsys.readouterr().err

@@ -16,10 +16,8 @@ from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
 from hydro_core.errors import DataError
-from hydro_core.files.cut import cut
 from hydro_core.files.inputs import InputFile
-from hydro_core.files.reading import read_all, tick_inputs
-from hydro_core.files.scan import scans_of
+from hydro_core.files.scan import cut, read_all, scans_of, tick_inputs
 from hydro_core.spark.inputs import snapshot as source
 from hydro_core.spark.inputs.looks import LandingTable
 from hydro_core.spark.inputs.reading import InputBatches

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from hydro_core.catalog.forms import Form
 from hydro_core.errors import DataError
+from hydro_core.files import parquet
 from hydro_core.spark.inputs.batches import batch_of
 from hydro_core.spark.pipeline.copy import copy_pipeline
 from hydro_core.spark.pipeline.rows import rows_at
@@ -207,12 +208,52 @@ def test_what_is_missing_or_changed_is_named(
     said = breaks(committed / name)
     (problem,) = verify(committed).problems
     assert said in problem
+    if breaks is _damage_file and table == "output":
+        # Only who reads a file finds damage within it.
+        for file in (committed / name).glob("*.parquet"):
+            file.write_bytes(file.read_bytes()[:4] + b"\xff" * 60 + file.read_bytes()[64:])
+        said = "cannot be read"
     with pytest.raises(DataError) as caught:
         rows_at(opened(committed), "notify" if table == "output" else "messages", 2)
     if breaks is not _lose_version:
         assert said in str(caught.value)
     with pytest.raises(DataError, match="cannot be copied"):
         copy_pipeline(committed, committed.parent / "copy")
+
+
+@pytest.mark.parametrize("limit", [None, 0, 1, 1000])
+def test_to_show_rows_of_a_tick_no_file_of_other_ticks_is_opened(
+    committed: Path, limit: int | None
+) -> None:
+    whole = list(rows_at(opened(committed), "notify", 2).rows)
+    files = opened(committed).store.tables[OUTPUT].files()
+    for file in files:
+        if not file.may_hold(2, 2):
+            file.path.write_bytes(b"\0" * file.size)
+    assert 0 < sum(file.may_hold(2, 2) for file in files) < len(files)
+    found = rows_at(opened(committed), "notify", 2, limit)
+    assert list(found.rows) == whole[:limit]
+    assert found.total == len(whole) > 1
+
+
+@pytest.mark.parametrize("piece", [1, 2, 1000])
+@pytest.mark.parametrize("limit", [None, 0, 1, 3, 10])
+def test_the_first_rows_are_the_same_in_any_pieces(
+    committed: Path, monkeypatch: pytest.MonkeyPatch, piece: int, limit: int | None
+) -> None:
+    whole = list(rows_at(opened(committed), "notify", 2).rows)
+    monkeypatch.setattr(parquet, "ROWS_AT_ONCE", piece)
+    found = rows_at(opened(committed), "notify", 2, limit)
+    assert (list(found.rows), found.total) == (whole[:limit], len(whole))
+
+
+def test_files_of_several_ticks_are_judged_by_their_ticks(committed: Path) -> None:
+    opened(committed).compact(keep_hours=0)
+    assert len(opened(committed).store.tables[OUTPUT].files()) == 1
+    assert rows_at(opened(committed), "notify", 2).total
+    _set_last(committed, rows=[(OUTPUT, 99)])
+    with pytest.raises(DataError, match="rows of tick 2, the ledger 99"):
+        rows_at(opened(committed), "notify", 2)
 
 
 def test_rows_of_the_ledger_that_are_lost_are_named(committed: Path) -> None:

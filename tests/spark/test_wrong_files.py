@@ -8,10 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hydro_core.errors import DataError
-from hydro_core.files.cut import cut
 from hydro_core.files.inputs import InputFile
-from hydro_core.files.reading import read_all
-from hydro_core.files.scan import scans_of
+from hydro_core.files.scan import cut, read_all, scans_of
 from hydro_core.spark.files.frames import rows_of, scans_on
 from hydro_core.ticks.every import TickLength
 from hydro_core.types.ddl import parse_ddl

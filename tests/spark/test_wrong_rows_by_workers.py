@@ -10,8 +10,7 @@ from pyspark.sql import SparkSession
 
 from hydro_core.files.inputs import InputFile
 from hydro_core.files.places import find
-from hydro_core.files.reading import read
-from hydro_core.files.scan import Scan
+from hydro_core.files.scan import Scan, read
 from hydro_core.spark.files.frames import read_in_workers
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.tick_range import TickRange

@@ -1,50 +1,57 @@
-"""Inputs as DataFrames of items with their ticks."""
+"""Inputs as DataFrames of items with their ticks, read by Spark itself or by its workers.
+
+Workers read CSV, JSON lines, and Parquet of types that Spark lacks, by `rows_of_file`: a file a
+task, and a batch of it at a time.
+"""
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, chdir, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial, reduce
 from itertools import pairwise
 from operator import or_
-from typing import NoReturn
+from pathlib import Path
+from typing import Any, NoReturn
 
+import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark
 
-from hydro_core.files.cut import InputSummary, TickCut
+from hydro_core.errors import DataError
 from hydro_core.files.inputs import (
-    NO_TICK,
     FileRow,
     InputFile,
     demands,
     refuse_before_start,
-    refuse_without_tick,
 )
+from hydro_core.files.kinds import refuse
 from hydro_core.files.places import FileSet
-from hydro_core.files.row_batch import MOMENT, NUMBER
+from hydro_core.files.row_batch import MOMENT, NUMBER, FileForm
 from hydro_core.files.rows import (
+    BESIDE,
     CURE,
     FILE,
-    NAMES,
     PLACE,
     PROBLEM,
     ROW,
     STAGE,
     Stage,
+    WantedColumns,
+    rows_of_file,
 )
-from hydro_core.files.scan import Findings, Misfit, Scan, scans_of
-from hydro_core.files.unreadable import refuse
-from hydro_core.spark.files.workers import rows_in_workers, survey
+from hydro_core.files.scan import TickCut, Findings, Misfit, Scan, scans_of
 from hydro_core.spark.frames.column_names import quoted
 from hydro_core.spark.frames.parquet import spark_name, unpatterned, uri_of
 from hydro_core.spark.frames.relation import ITEM, TICK
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.storage.remote import DataPlace
+from hydro_core.storage.remote import DataPlace, RemotePath
 from hydro_core.ticks.tick_range import TickRange, micros
 from hydro_core.types.item import (
     DATE,
@@ -56,6 +63,69 @@ from hydro_core.types.item import (
     Tuple,
     is_integer,
 )
+
+
+def rows_in_workers(
+    session: SparkSession, files: Sequence[DataPlace], form: FileForm, wanted: WantedColumns
+) -> DataFrame:
+    """The rows of the files: `c0 …` and what stands beside them."""
+    here = Path.cwd()
+
+    def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with _where_asked(here, files):
+            for number in _numbers(batches):
+                yield from rows_of_file(files[number], number, form, wanted)
+
+    return _tasks(session, len(files)).mapInArrow(rows, _schema(wanted))
+
+
+def survey(
+    session: SparkSession, found: Callable[[DataPlace], Any], files: Sequence[DataPlace]
+) -> Iterator[Any]:
+    """What `found` says of each file; the error of the first that raises one is raised."""
+    here = Path.cwd()
+
+    def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number in _numbers(batches):
+            said, problem, cure = None, None, None
+            try:
+                with _where_asked(here, files):
+                    said = pickle.dumps(found(files[number]))
+            except DataError as error:
+                problem, cure = error.diagnostics[0].message, error.diagnostics[0].help
+            columns: list[Any] = [pa.array([number]), pa.array([said], pa.binary())]
+            columns += [pa.array([text], pa.string()) for text in (problem, cure)]
+            yield pa.RecordBatch.from_arrays(columns, ["n", "said", PROBLEM, CURE])
+
+    schema = f"n long, said binary, {PROBLEM} string, {CURE} string"
+    for answer in _tasks(session, len(files)).mapInArrow(rows, schema).orderBy("n").collect():
+        if answer[PROBLEM] is not None:
+            refuse(answer[PROBLEM], answer[CURE])
+        yield pickle.loads(bytes(answer["said"]))  # noqa: S301 - our own
+
+
+def _where_asked(here: Path, files: Sequence[DataPlace]) -> AbstractContextManager[None]:
+    """Within it a worker finds files by paths that are relative to where the command runs: it may
+    have started elsewhere. On another machine, which reads a store, there is no such place.
+    """
+    return nullcontext() if all(isinstance(file, RemotePath) for file in files) else chdir(here)
+
+
+def _schema(wanted: WantedColumns) -> spark.StructType:
+    return spark.StructType([spark.StructField(name, spark_type(of)) for name, of in wanted.made])
+
+
+_MOST_TASKS = 256
+
+
+def _tasks(session: SparkSession, files: int) -> DataFrame:
+    """The numbers of the files, a task each, or as few as keeps tasks from being many."""
+    return session.range(0, files, 1, max(1, min(files, _MOST_TASKS)))
+
+
+def _numbers(batches: Iterator[pa.RecordBatch]) -> Iterator[int]:
+    for batch in batches:
+        yield from (int(n or 0) for n in batch.column(0).to_pylist())
 
 
 def tick_of(ticks: TickRange, number: Column, moment: Column) -> Column:
@@ -106,7 +176,7 @@ class InputRows:
 
     scan: Scan
     frame: DataFrame
-    summary: InputSummary
+    summary: Findings
     checked: bool
     """Whether problems stand beside the rows."""
 
@@ -153,8 +223,9 @@ def rows_of(session: SparkSession, scan: Scan) -> InputRows:
     # Parsed once, and then as often read as there are jobs.
     frame = frame.persist(StorageLevel.DISK_ONLY)
     try:
-        refuse_unread(scan, frame, scan.fileset.files)
-        return InputRows(scan, frame, _summary(scan, frame), checked=True)
+        findings = findings_of(frame)
+        findings.refuse(scan, scan.fileset.files)
+        return InputRows(scan, frame, findings, checked=True)
     except BaseException:
         frame.unpersist()
         raise
@@ -270,37 +341,20 @@ def first_misfit(rows: DataFrame, tick: Column) -> Misfit | None:
     return None if found is None else Misfit(*found)
 
 
-def refuse_unread(scan: Scan, frame: DataFrame, files: Sequence[DataPlace]) -> None:
-    """Refuses files that cannot be read, columns that are missing, rows that are of no tick.
+def findings_of(frame: DataFrame) -> Findings:
+    """What the rows that workers read say together."""
 
-    Args:
-        scan: the input.
-        frame: what the workers have read of it.
-        files: those that they have read.
-    """
-    place = F.struct(FILE, ROW)
-    said = F.struct(PROBLEM, CURE)
-    stages = [
-        F.min_by(F.when(F.col(STAGE) == stage, said), F.when(F.col(STAGE) == stage, place))
-        for stage in (Stage.FILE.value, Stage.TICK.value)
-    ]
-    named = F.sort_array(
-        F.collect_list(F.when(F.col(NAMES).isNotNull(), F.struct(FILE, ROW, NAMES)))
-    )
-    negative = F.when(F.col(NUMBER) < 0, F.struct(FILE, ROW, NUMBER))
-    counts = [F.count(F.lit(1)), F.count(NUMBER), F.count(MOMENT)]
-    told = frame.agg(*stages, named, F.min(negative), *counts).collect()[0]
-    unread, without_tick, names, too_early, rows, numbers, moments = told
-    if unread is not None:
-        refuse(unread[PROBLEM], unread[CURE])
-    found = Findings(numbers=bool(numbers), moments=bool(moments), too_early=too_early)
-    for each in names:
-        found.note(files[each[FILE]], each[NAMES].split("\n"))
-    if without_tick is not None:
-        found.without_tick = without_tick[PROBLEM]
-    elif numbers + moments < rows and not scan.fileset.form.tolerant:
-        found.without_tick = NO_TICK
-    found.refuse(scan, files)
+    def noted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        found = Findings()
+        for batch in batches:
+            found.note(batch)
+        yield pa.RecordBatch.from_pydict({"found": [pickle.dumps(found)]})
+
+    found = Findings()
+    beside = frame.select(*(name for name, _ in BESIDE))
+    for answer in beside.mapInArrow(noted, "found binary").collect():
+        found.add(pickle.loads(bytes(answer["found"])))  # noqa: S301 - our own
+    return found
 
 
 def read_in_workers(
@@ -312,7 +366,7 @@ def read_in_workers(
         DataError: a file cannot be read, or a row of the ticks does not fit (code `input`).
     """
     frame = rows_in_workers(session, files, scan.fileset.form, scan.wanted)
-    refuse_unread(scan, frame, files)
+    findings_of(frame).refuse(scan, files)
     rows = within(frame, scan.ticks, without_tick=scan.fileset.form.tolerant)
     misfit = first_misfit(rows, F.col(TICK))
     if misfit is not None:
@@ -321,16 +375,16 @@ def read_in_workers(
     return rows.select(item_of(scan.item, scan.columns), TICK), counts
 
 
-def _summary(scan: Scan, frame: DataFrame) -> InputSummary:
+def _summary(scan: Scan, frame: DataFrame) -> Findings:
     numbers = [F.min(NUMBER), F.max(NUMBER)]
     moments = [F.unix_micros(F.min(MOMENT)), F.unix_micros(F.max(MOMENT))]
     without_tick = F.count_if(F.col(NUMBER).isNull() & F.col(MOMENT).isNull())
     found = frame.agg(F.count(F.lit(1)), without_tick, *numbers, *moments).collect()[0]
     rows, nulls, low, high, first, last = found
-    if nulls and scan.file.column is not None:
-        refuse_without_tick(scan.file, NO_TICK)
     ends = None if first is None else (_moment(first), _moment(last))
-    return InputSummary(rows, None if low is None else (low, high), ends)
+    summary = Findings(rows, None if low is None else (low, high), ends, lacks_tick=bool(nulls))
+    summary.refuse(scan, scan.fileset.files)
+    return summary
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

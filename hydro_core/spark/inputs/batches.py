@@ -21,8 +21,7 @@ from pyspark.sql import types as spark_types
 from hydro_core.catalog.itemwise import SOURCE
 from hydro_core.errors import DataError
 from hydro_core.files.inputs import fits_whole
-from hydro_core.files.plain import plain_table
-from hydro_core.files.row_batch import ArrowRows, misfit
+from hydro_core.files.row_batch import ArrowRows, misfit, plain_table
 from hydro_core.files.rows import column_of
 from hydro_core.plan.planner import Leaf
 from hydro_core.spark.frames.column_names import quoted

@@ -20,11 +20,11 @@ import pyarrow.dataset as ds
 from pyspark.sql import SparkSession
 
 from hydro_core.files.inputs import demands
+from hydro_core.files.kinds import UNREADABLE
 from hydro_core.files.pieces import damage_as_errors
 from hydro_core.files.places import DELTA
-from hydro_core.files.plain import plain_table
+from hydro_core.files.row_batch import plain_table
 from hydro_core.files.scan import Scan
-from hydro_core.files.unreadable import UNREADABLE
 from hydro_core.spark.files.frames import item_of, native_rows, within
 from hydro_core.spark.frames.column_names import TICK
 from hydro_core.spark.frames.relation import ITEM

@@ -22,8 +22,7 @@ from deltalake import DeltaTable, PostCommitHookProperties
 from deltalake.exceptions import DeltaError
 
 from hydro_core.errors import DataError
-from hydro_core.files.reading import read
-from hydro_core.files.scan import Scan
+from hydro_core.files.scan import Scan, read
 from hydro_core.machine.faults import fault_of
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.frames.row_hashes import row_hashes

@@ -34,14 +34,12 @@ from hydro_core.files.inputs import (
     require_columns,
     require_ticks,
 )
-from hydro_core.files.kinds import base_of, is_empty
+from hydro_core.files.kinds import UNREADABLE, base_of, is_empty
 from hydro_core.files.parquet import opened_parquet, write_parquet_file
 from hydro_core.files.pieces import pieces
 from hydro_core.files.places import DELTA, FileSet, find
-from hydro_core.files.reading import read
-from hydro_core.files.scan import Scan
-from hydro_core.files.tolerant import whole_number
-from hydro_core.files.unreadable import UNREADABLE
+from hydro_core.files.rows import whole_number
+from hydro_core.files.scan import Scan, read
 from hydro_core.machine.faults import raise_outage
 from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.frames.column_names import ITEM, TICK

@@ -6,7 +6,7 @@ touched; what it gives is at hand for checks; the commit makes it part of the pa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -302,6 +302,15 @@ class Pipeline:
         spec = self._output(name)
         first, last = self._readable(spec, as_of, every=every)
         return self.store.rows(spec.name, first, last)
+
+    def output_pieces(self, name: str, as_of: int) -> Iterator[pa.Table]:
+        """An output as of a tick a piece at a time, at least one."""
+        spec = self._output(name)
+        first, last = self._readable(spec, as_of, every=False)
+        if spec.is_log:
+            yield self.store.rows(spec.name, first, last)
+        else:
+            yield from self.store.pieces(spec.name, first, last)
 
     def output_frame(
         self, name: str, as_of: int | None = None, *, every: bool = False

@@ -5,7 +5,7 @@ The ledger says which files count, whatever the tables' own logs have beyond it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,19 +92,38 @@ def rows_at(
     pipeline.refuse_another_program(commit)
     refuse_damaged(pipeline.directory, spec.name, measure)
     if spec.role == "output":
-        found = pipeline.output(spec.of, tick)
+        pieces = pipeline.output_pieces(spec.of, tick)
     else:
         pipeline.store.check(commit)
-        found = _of_state(pipeline, spec, tick, commit)
-    if spec.place is not None:
-        found = found.sort_by([(spec.tick, "ascending"), (spec.place, "ascending")])
-    elif spec.role == "output":
-        found = sorted_rows(found.select([name for name, _ in spec.items]))
-    shown = found.slice(0, limit) if limit is not None else found
+        pieces = iter([_of_state(pipeline, spec, tick, commit)])
+    shown, total = _first_rows(pieces, spec, limit)
     names = tuple(name for name, _ in spec.items)
     if _holds_rows(spec) and isinstance(spec.item, Row):
         names = spec.item.names
-    return RowsAsOf(names, found.num_rows, shown, spec)
+    return RowsAsOf(names, total, shown, spec)
+
+
+def _first_rows(
+    pieces: Iterator[pa.Table], spec: TableSpec, limit: int | None
+) -> tuple[pa.Table, int]:
+    """The first rows in the order that is shown, and how many there are: with a limit, as many are
+    held as it says and a piece has.
+    """
+    if limit is None:
+        rows = _ordered(pa.concat_tables(pieces), spec)
+        return rows, rows.num_rows
+    shown = next(pieces)
+    total = shown.num_rows
+    for piece in pieces:
+        total += piece.num_rows
+        shown = _ordered(pa.concat_tables([shown, piece]), spec).slice(0, limit)
+    return _ordered(shown, spec).slice(0, limit), total
+
+
+def _ordered(rows: pa.Table, spec: TableSpec) -> pa.Table:
+    if spec.place is not None:
+        return rows.sort_by([(spec.tick, "ascending"), (spec.place, "ascending")])
+    return sorted_rows(rows, [n for n, _ in spec.items]) if spec.role == "output" else rows
 
 
 def output_items(table: pa.Table, spec: TableSpec) -> list[Any]:
@@ -127,13 +146,13 @@ def items_of_columns(table: pa.Table, item: ItemType) -> list[Any]:
             return columns[0]
 
 
-def sorted_rows(table: pa.Table) -> pa.Table:
-    """The rows by their columns from left to right, nulls first: the same whoever wrote them."""
+def sorted_rows(table: pa.Table, by: Sequence[str]) -> pa.Table:
+    """The rows by columns from left to right, nulls first: the same whoever wrote them."""
     columns = []
-    for field in table.schema:
-        if not pa.types.is_nested(field.type):
+    for column in map(table.column, by):
+        if not pa.types.is_nested(column.type):
             # Arrow sorts nulls last, unless its newest versions are told otherwise.
-            columns += [table[field.name].is_valid().cast(pa.int8()), table[field.name]]
+            columns += [column.is_valid().cast(pa.int8()), column]
     if not columns:
         return table
     names = [str(number) for number in range(len(columns))]

@@ -24,7 +24,7 @@ from hydro_core.errors import (
     InternalSparkError,
     Span,
 )
-from hydro_core.files.unreadable import CUT_OFF
+from hydro_core.files.kinds import CUT_OFF
 from hydro_core.functions.call import cure, shortened, why
 from hydro_core.functions.tree import Fn
 from hydro_core.ir.graph import Node

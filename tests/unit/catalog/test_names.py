@@ -79,7 +79,7 @@ WORDS_OF_AGGREGATES: Words = {
     "project/asset_yaml.py": {"count": "a key of asset.yaml"},
     "running.py": {"every": "a word of a calendar"},
     "spark/executor/fixpoint.py": {"count": COLUMN},
-    "spark/files/outputs.py": {"count": COLUMN},
+    "spark/files/run.py": {"count": COLUMN},
     "spark/functions/columns/calls.py": {"max": PYTHON, "min": PYTHON, "sum": PYTHON},
     "spark/inputs/snapshot.py": {"first": "a key of a record", "last": "a key of a record"},
     "spark/inputs/batches.py": {

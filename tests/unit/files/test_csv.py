@@ -9,15 +9,17 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from hydro_core.cli.main import main
 from hydro_core.errors import DataError
-from hydro_core.files import csv_files, csv_records
-from hydro_core.files.csv_records import records_of
+from hydro_core.files import csv_files
+from hydro_core.files import csv_files as csv_records
+from hydro_core.files.csv_files import records_of
 from hydro_core.files.inputs import InputFile
 from hydro_core.files.places import find
-from hydro_core.files.reading import read
-from hydro_core.files.scan import Scan
+from hydro_core.files.scan import Scan, read
 from hydro_core.types.arrow import arrow_type, from_arrow
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import PLACE, REASON, ItemType, declared_columns, widened
@@ -219,3 +221,76 @@ def test_many_wrong_fields_are_not_asked_for_one_by_one(
     (tmp_path / "a.csv").write_text("k,v\n" + "".join(f"x{n},a\n" for n in range(5000)))
     assert len(rows_of(tmp_path / "a.csv", widened(ITEM))) == 5000
     assert asked[0] < 10
+
+
+PROGRAM = 'a = source("k long, v string")\na -> out\n'
+
+
+def by_command(folder: Path, engine: str) -> list[tuple[int | None, str | None]]:
+    """What `run --input` writes of the files of a folder."""
+    (folder.parent / "p.hydro").write_text(PROGRAM)
+    words = ["--input", f"a={folder}", "--out", str(folder.parent / "out"), "--engine", engine]
+    assert main(["run", str(folder.parent / "p.hydro"), *words]) == 0
+    rows = pq.read_table(folder.parent / "out" / "out").to_pylist()
+    return [(row["k"], row["v"]) for row in rows]
+
+
+def right_files(folder: Path) -> list[tuple[int | None, str | None]]:
+    """Writes all cases without rejects into one folder, and one with its columns in another order;
+    gives their rows.
+    """
+    folder.mkdir()
+    rows: list[tuple[int | None, str | None]] = [(5, "x"), (6, "y\nz")]
+    (folder / "other order.csv").write_text('v,k\nx,5\n"y\nz",6')
+    for number, case in enumerate(case for case in CASES.values() if not case.rejects):
+        (folder / f"{number:02}{case.name}").write_bytes(case.content)
+        rows += case.rows
+    return rows
+
+
+def key(row: tuple[int | None, str | None]) -> str:
+    return repr(row)
+
+
+def test_a_run_reads_all_of_them(tmp_path: Path) -> None:
+    expected = right_files(tmp_path / "in")
+    assert sorted(by_command(tmp_path / "in", "reference"), key=key) == sorted(expected, key=key)
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.rejects])
+def test_a_run_says_the_file_and_the_line_of_a_reject(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case = CASES[name]
+    right_files(tmp_path / "in")
+    written(tmp_path / "in", case)
+    (tmp_path / "p.hydro").write_text(PROGRAM)
+    assert main(["run", str(tmp_path / "p.hydro"), "--input", f"a={tmp_path / 'in'}"]) == 1
+    said = capsys.readouterr().err
+    line, reason = case.rejects[0]
+    assert f"{tmp_path / 'in' / case.name}`, line {line}" in said
+    assert reason.removeprefix("it ") in said
+
+
+@pytest.mark.parametrize(
+    ("values", "types"),
+    [
+        (("1", "2.5", "true"), ("double in `{b}`", "bool in `{c}`")),
+        (("1", "", "true"), ("int64 in `{a}`", "bool in `{c}`")),
+        (("2026-01-01", "2026-01-02", "soon"), ("date32[day] in `{a}`", "string in `{c}`")),
+    ],
+)
+def test_columns_of_files_whose_types_differ_are_said_with_both_files(
+    tmp_path: Path,
+    values: tuple[str, ...],
+    types: tuple[str, str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    files = {name: tmp_path / "in" / f"{name}.csv" for name in "abc"}
+    (tmp_path / "in").mkdir()
+    for file, value in zip(files.values(), values, strict=True):
+        file.write_text(f"k,v\n{value},x\n")
+    (tmp_path / "p.hydro").write_text("a -> out\n")
+    assert main(["run", str(tmp_path / "p.hydro"), "--input", f"a={tmp_path / 'in'}"]) == 1
+    said = " and ".join(types).format(**files)
+    assert f"the column `k` is {said}" in capsys.readouterr().err

@@ -9,7 +9,7 @@ import pytest
 from hydro_core.cli.main import main
 from hydro_core.errors import ProgramError
 from hydro_core.files.inputs import InputFile
-from hydro_core.files.local_path import local_path
+from hydro_core.storage.remote import local_path
 from tests.support.refused import Refused
 
 Capture = pytest.CaptureFixture[str]

@@ -12,10 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from hydro_core.errors import DataError
-from hydro_core.files.cut import cut
 from hydro_core.files.inputs import InputFile
-from hydro_core.files.reading import read_all, tick_inputs
-from hydro_core.files.scan import scans_of
+from hydro_core.files.scan import cut, read_all, scans_of, tick_inputs
 from hydro_core.spark.inputs.looks import LandingTable
 from hydro_core.spark.inputs.reading import InputBatches
 from hydro_core.ticks.calendar import Calendar

@@ -13,10 +13,8 @@ import pyarrow.parquet
 import pytest
 
 from hydro_core.errors import HydroError
-from hydro_core.files.cut import cut
 from hydro_core.files.inputs import InputFile
-from hydro_core.files.reading import read_all, tick_inputs
-from hydro_core.files.scan import Scan, scans_of
+from hydro_core.files.scan import Scan, cut, read_all, scans_of, tick_inputs
 from hydro_core.ticks.every import TickLength, parse_time
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.ddl import parse_ddl, to_ddl

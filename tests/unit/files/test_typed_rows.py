@@ -17,10 +17,8 @@ import pytest
 from deltalake import write_deltalake
 
 from hydro_core.errors import DataError
-from hydro_core.files.cut import cut
 from hydro_core.files.inputs import InputFile
-from hydro_core.files.reading import read_all, tick_inputs
-from hydro_core.files.scan import scans_of
+from hydro_core.files.scan import cut, read_all, scans_of, tick_inputs
 from hydro_core.lang.resolve import parse
 from hydro_core.running import run_flow
 from hydro_core.spark.inputs.looks import LandingTable

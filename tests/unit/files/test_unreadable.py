@@ -13,11 +13,9 @@ import pytest
 from deltalake import write_deltalake
 
 from hydro_core.errors import DataError
-from hydro_core.files.cut import cut
 from hydro_core.files.inputs import InputFile
 from hydro_core.files.places import find
-from hydro_core.files.reading import read_all, tick_inputs
-from hydro_core.files.scan import scans_of
+from hydro_core.files.scan import cut, read_all, scans_of, tick_inputs
 from hydro_core.ticks.every import TickLength
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType

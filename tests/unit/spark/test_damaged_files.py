@@ -14,8 +14,7 @@ from deltalake import write_deltalake
 
 from hydro_core.errors import DataError
 from hydro_core.files.inputs import InputFile
-from hydro_core.files.reading import read_all
-from hydro_core.files.scan import scans_of
+from hydro_core.files.scan import read_all, scans_of
 from hydro_core.spark.inputs.looks import LandingTable
 from hydro_core.spark.inputs.reading import InputBatches, SlicedBatches
 from hydro_core.ticks.calendar import Calendar
