@@ -22,7 +22,7 @@ from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.files.inputs import InputFile
 from hydro_core.files.kinds import NOT_UTF8
 from hydro_core.files.outputs import OutputFiles, OutputFolders
-from hydro_core.files.scan import AllRows, Cut, cut, read_all, scans_of, tick_inputs
+from hydro_core.files.scan import AllRows, TickCut, cut, read_all, scans_of, tick_inputs
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.load import load, load_text
 from hydro_core.lang.params import Params, params_of

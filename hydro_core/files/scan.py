@@ -196,10 +196,10 @@ class Findings:
             at = int(np.flatnonzero(batch[NUMBER].fill_null(0).to_numpy() < 0)[0])
             file, row, number = (column[at].as_py() for column in (*where, batch[NUMBER]))
             found.too_early = file, row, number
-        named = batch[NAMES].is_valid()
-        files, names = (column.filter(named).to_pylist() for column in (batch[FILE], batch[NAMES]))
-        for file, text in zip(files, names, strict=True):
-            found.names.setdefault(file, {}).update(dict.fromkeys(text.split("\n")))
+        columns_of: Any = pa.table([batch[FILE], batch[NAMES]], ["file", "names"])
+        for each in columns_of.drop_null().to_pylist():
+            names = dict.fromkeys(each["names"].split("\n"))
+            found.names.setdefault(each["file"], {}).update(names)
         self.add(found)
 
     def add(self, other: Findings) -> None:
@@ -311,7 +311,9 @@ def cut(inputs: Sequence[UncutRows], every: TickLength, start: datetime | None) 
     return found
 
 
-def _start_of(inputs: Sequence[UncutRows], every: TickLength, start: datetime | None) -> datetime | None:
+def _start_of(
+    inputs: Sequence[UncutRows], every: TickLength, start: datetime | None
+) -> datetime | None:
     """When tick 0 begins, None where ticks are numbered; numbers and times do not go together."""
     times = {x.scan.file.name: x.scan.file for x in inputs if x.summary.moments}
     numbers = {x.scan.file.name: x.scan.file for x in inputs if x.summary.numbers}

@@ -46,7 +46,7 @@ from hydro_core.files.rows import (
     WantedColumns,
     rows_of_file,
 )
-from hydro_core.files.scan import TickCut, Findings, Misfit, Scan, scans_of
+from hydro_core.files.scan import Findings, Misfit, Scan, TickCut, scans_of
 from hydro_core.spark.frames.column_names import quoted
 from hydro_core.spark.frames.parquet import spark_name, unpatterned, uri_of
 from hydro_core.spark.frames.relation import ITEM, TICK
