@@ -50,7 +50,7 @@ from hydro_core.types.item import (
     is_numeric,
 )
 
-# Operators that bring streams together.
+# Operators that combine streams.
 
 
 _AB = {"a": "long", "b": "long"}
@@ -132,9 +132,9 @@ CROSS_SINGLETON = _combining(
 
 
 def _join_sides(args: Args) -> Mapping[str, Any]:
-    """A side is linear unless its items decide on padding or are only asked for.
+    """A side is linear unless its items decide on padding or are only matched.
 
-    A padded row waits for the other side; where a condition says what matches, for the pairs.
+    A padded row needs the other side complete; with a condition, it needs all pairs.
     """
     how, condition = args["how"], args.get("where")
     kept, asked = KEPT[how], how in ("semi", "anti")
@@ -280,9 +280,9 @@ TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 
 
 def place_type(left: ItemType, right: ItemType) -> ItemType | None:
-    """The type in which two columns are compared by their order; None where there is none.
+    """The type in which two columns are compared by their order; None if there is none.
 
-    A date beside a timestamp is its midnight.
+    A date compared with a timestamp is its midnight.
 
     >>> str(place_type(DATE, TIMESTAMP))
     'timestamp'
@@ -297,7 +297,7 @@ def place_type(left: ItemType, right: ItemType) -> ItemType | None:
 
 
 def joined_asof(args: Args, types: Types) -> ItemType:
-    """The columns of `join`, once both sides have what is compared."""
+    """The columns of `join`, if both sides have the compared columns."""
     (at,), (since,) = (
         columns_of(item, (args[name],), name)
         for item, name in zip(types, ("at", "since"), strict=True)
@@ -314,7 +314,7 @@ def joined_asof(args: Args, types: Types) -> ItemType:
 
 
 def _check_distance(args: Args, item: ItemType) -> None:
-    """Refuses distances between what has none, or of another kind."""
+    """Refuses distances for types that have none, and distances of another kind."""
     within, nearest = args["within"], args["direction"] == "nearest"
     if isinstance(item, Unknown) or (within is None and not nearest):
         return

@@ -1,9 +1,9 @@
 """Operators that only plans have: a program cannot name them.
 
-Most are the optimizer's. Running ones store their own result: `running_fold(a)` is
+Most are the optimizer's. Running operators store their own result: `running_fold(a)` is
 `fold(persist(a))` at the price of the batch. Sorted ones are folds and scans of a key's rows in an
-order that is an argument: what they are over a sorted stream, though a key's result depends on that
-key's rows alone, where a sort goes through all items in each tick.
+order that is an argument. They give what the fold or scan gives over a sorted stream, but a key's
+result depends only on that key's rows, while a sort reads all items in each tick.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ from hydro_core.functions.call import Use
 
 
 def _standing_for(op: OpSpec, name: str, **columns: Any) -> OpSpec:
-    """An operator of plans with the columns of the one that a program writes where it stands."""
+    """An operator of plans, with the columns of the one that a program has in its place."""
     return replace(op, name=name, stands_for=op.name, aliases=(), **{"refine": None, **columns})
 
 
 def _running(op: OpSpec, **columns: Any) -> OpSpec:
-    """The operator over all that came so far, of which it gets what is new in each tick."""
+    """The operator over all items so far, which reads the new items of each tick."""
     cls = over_items(op.cls)
     assert cls is not None
     given = {
@@ -110,7 +110,7 @@ MOVING_AGGREGATE = replace(
 
 
 def _sorted(op: OpSpec, **columns: Any) -> OpSpec:
-    """The operator over a stream in no order, of which it goes through each key by `order`."""
+    """The operator over a stream without an order, for each key in the order `order`."""
     return _standing_for(
         op,
         f"sorted_{op.name}",
@@ -179,7 +179,7 @@ FAILING = _standing_for(
         *_CALLS,
         Arg("source", "name", required=True),
         Arg("schema", "schema", required=True),
-        # Functions of equal text are one to the optimizer; where each stands is no part of them.
+        # Functions of equal text are one to the optimizer, so the span of each is an argument.
         Arg("place", "name", required=True),
     ),
     result=type_rules.declared_rows,
@@ -197,7 +197,7 @@ INTERNAL: Mapping[str, OpSpec] = MappingProxyType(
 
 
 def running(op: OpSpec) -> OpSpec | None:
-    """The operator that does as `op` over all that came so far; None where there is none."""
+    """The operator that is `op` over all items so far; None if there is none."""
     cls = over_items(op.cls)
     if cls is None:
         return None
@@ -205,7 +205,7 @@ def running(op: OpSpec) -> OpSpec | None:
 
 
 def operator(name: str) -> OpSpec:
-    """The operator called `name`, an internal one too; raises `ValueError` where there is none."""
+    """The operator `name`, an internal one too; raises `ValueError` if there is none."""
     found = INTERNAL.get(name) or lookup(name)
     if found is None:
         raise ValueError(f"there is no operator {name!r}")

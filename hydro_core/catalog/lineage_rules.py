@@ -1,9 +1,9 @@
-"""Lineage rules: which fields of the inputs each field of an operator's output is.
+"""Lineage rules: the input fields that each field of an operator's output comes from.
 
-A rule gives a `FieldMap` over the operator's inputs. What it says of a path holds for all below
-it. An output field `equal`s input fields if in every item it is the very value of one of them; it
-is `computed` from others that its value depends on otherwise, which includes being null where a
-padded side is missing. A field in neither comes from no input: a position, a count of rows.
+A rule gives a `FieldMap` over the operator's inputs. An entry of a path holds for all paths below
+it. An output field `equal`s input fields if in every item it has the value of one of them. It is
+`computed` from others that its value depends on otherwise, such as a padded side's, which may be
+null. A field in neither comes from no input: a position, a count of rows.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def computed_from_all(args: Args, types: Types) -> FieldMap:
 
 
 def by_function(use: ResultUse = "item") -> LineageRule:
-    """The fields of what the argument `f` gives for an item."""
+    """The fields of the result of the argument `f` for an item."""
 
     def rule(args: Args, types: Types) -> FieldMap:
         return field_map(args["f"], types, use=use)
@@ -128,14 +128,14 @@ def keyed(args: Args, types: Types) -> FieldMap:
 
 
 def keyed_in_order(args: Args, types: Types) -> FieldMap:
-    """The key, and results of its items: the order looks at all of them."""
+    """The key, and results of its items; the order reads all their fields."""
     key = ((name,) for name in args["by"] or ("0",))
     made = () if args["by"] else ("1",)
     return FieldMap({path: _one(0, path) for path in key}, {made: _everything(types)})
 
 
 def aggregated(args: Args, types: Types) -> FieldMap:
-    """The columns of `by`, and for each aggregate what it looks at."""
+    """The columns of `by`, and for each aggregate the columns that it reads."""
     last = len(types) - 1
     item = types[last]
     keys: dict[FieldPath, Fields] = {}
@@ -148,7 +148,9 @@ def aggregated(args: Args, types: Types) -> FieldMap:
 
 
 def overlaid(args: Args, types: Types) -> FieldMap:
-    """The row, and for each column of `over` what it goes by: the order, and what it looks at."""
+    """The row, and for each column of `over` the fields that it depends on: the order, and its
+    arguments.
+    """
     equal: dict[FieldPath, Fields] = {(name,): _one(0, (name,)) for name in _names(types[0])}
     computed: dict[FieldPath, Fields] = {}
     order = args["order"] or ()
@@ -159,7 +161,7 @@ def overlaid(args: Args, types: Types) -> FieldMap:
 
 
 class _Builder:
-    """Fields of a join: equal to those of sides that are always there, else padded."""
+    """Fields of a join: equal to those of sides that are never padded, else padded."""
 
     def __init__(self, types: Types) -> None:
         self._types = types
@@ -181,7 +183,7 @@ class _Builder:
 
 
 def _all_of(arguments: Iterable[str | Fn], i: int, item: ItemType) -> Fields:
-    """What columns and functions of the rows look at."""
+    """The fields that columns and functions of the rows read."""
     found: Fields = NO_FIELDS
     for argument in arguments:
         if isinstance(argument, str):

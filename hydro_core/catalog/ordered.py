@@ -58,7 +58,7 @@ from hydro_core.catalog.spec import (
 from hydro_core.catalog.type_rules import Types, chosen, columns_of, part_of, row_of
 from hydro_core.types.item import LONG, OPEN, Decimal, Field, ItemType, Row, Unknown
 
-# Operators that go by the order of the rows of a key: `over` and `top`.
+# Operators that use the order of the rows of a key: `over` and `top`.
 
 
 _OF_ALL = Never("the order is that of all rows")
@@ -278,30 +278,29 @@ NEXT_STRATUM = _ordering(
 )
 
 
-# `over` of a history that goes on from the last rows of each key: its tail.
+# `over` of a history, updated from the last rows of each key: its tail.
 #
-# What a function gives a row that comes after all stored rows of its key follows from the tail:
-# the last rows as they were given, as many as are looked back at, and the aggregates so far in
-# parts that merge. Each row has these, so that of a key of which a row comes late the rows behind
-# it are made again, from those before it. What looks at rows that follow, or at equal ones, is so
-# made again from as many rows before a new one as it looks ahead, or from the first that is equal
-# to it.
+# The functions' values for a row behind all stored rows of its key follow from the tail: as many
+# last rows of the output as functions look back at, and the aggregates so far, in parts that merge.
+# Every stored row has these. So for a late row, the rows behind it are recomputed from those before
+# it. A function that looks at following rows is recomputed for as many rows before a new one as it
+# looks ahead; one that looks at rows equal in the order, from the first row equal to the new one.
 
 
 MOST_ROWS = 1000
-"""No more rows are kept of a key: who looks back farther has the key made again."""
+"""The most rows of a tail; if a function looks back farther, the whole key is recomputed."""
 EXACT = 28
-"""Digits of the longest decimals that are added up without a look at how many they are."""
+"""The largest precision of decimals whose sums need no check for the number of rows."""
 
 
 def hidden_parts(args: Args) -> Sequence[Named]:
-    """The aggregates so far that are stored beside the columns of a program."""
+    """The aggregates so far that are stored in addition to the columns of a program."""
     shown = {name for name, _ in args["functions"]}
     return [(name, one) for name, one in args["parts"] if name not in shown]
 
 
 def kept(args: Args, types: Types) -> ItemType:
-    """The columns of `over`, the parts, the row's place, and of the last rows their key."""
+    """The columns of `over`, the parts, the row's number, and in the last rows their key."""
     shown = OVER.result(args, types)
     if not isinstance(shown, Row):
         return shown
@@ -311,9 +310,9 @@ def kept(args: Args, types: Types) -> ItemType:
 
 
 def with_tails(args: Args, item: ItemType, output: ItemType) -> tuple[Args, Args] | None:
-    """What `over` goes on by, and the columns of it that a program sees.
+    """The arguments of the incremental `over`, and the `select` of the columns that a program has.
 
-    None where some function looks at more than the rows before, some that follow, or its equals.
+    None if a function needs other rows than those before, a few following ones, and equal ones.
     """
     if not isinstance(item, Row) or not isinstance(output, Row):
         return None
@@ -337,7 +336,7 @@ def with_tails(args: Args, item: ItemType, output: ItemType) -> tuple[Args, Args
 
 
 def rows_ahead(args: Args) -> int:
-    """How many rows before a new one are made again."""
+    """The number of rows before a new one that are recomputed."""
     return max(
         argument(function, "n") if looks_of(function) == "next" else 0
         for _, function in args["functions"]
@@ -345,12 +344,14 @@ def rows_ahead(args: Args) -> int:
 
 
 def given_to_peers(args: Args) -> frozenset[str]:
-    """The columns that rows which are equal in the order are given together."""
+    """The columns whose values are the same for all rows equal in the order."""
     return frozenset(name for name, function in args["functions"] if _by_peers(function))
 
 
 def so_far(name: str) -> str:
-    """The aggregate so far, row by row, of one that is given to equal rows together."""
+    """The name of the running aggregate of each row, where the shown value is the same for equal
+    rows.
+    """
     return f"{name}_so_far"
 
 
@@ -359,17 +360,17 @@ def _by_peers(function: OverFunction) -> bool:
 
 
 def _resumes(function: OverFunction) -> bool:
-    """Whether what it gives follows from few rows around a new one, and what is kept of others."""
+    """True if the values follow from a few rows around a new one and from stored parts."""
     looks = looks_of(function)
     if looks != "peers":
         return looks != "all"
     of = aggregate_of(function)
-    # Of equal rows, which are in no order here, the aggregate must not ask for one.
+    # Rows equal in the order have no order among themselves, so the aggregate must not need one.
     return of is not None and _by_peers(function) and not AGGREGATES[of.function].needs_order
 
 
 def _looks_back(function: OverFunction) -> int:
-    """How many rows before one that is made must be known."""
+    """The number of rows before a recomputed one that are needed."""
     rows = argument(function, "rows")
     back = argument(function, "n") if rows is None else rows - 1
     return max(1, 0 if looks_of(function) == "next" else back or 0)
@@ -378,7 +379,7 @@ def _looks_back(function: OverFunction) -> int:
 def _parts(
     args: Args, item: Row, output: Row
 ) -> tuple[tuple[Named, ...], tuple[Named, ...]] | None:
-    """The aggregates so far that are stored, and how the running ones are made of them."""
+    """The stored aggregates so far, and the aggregates that compute the running ones from them."""
     running = tuple(
         (so_far(name) if _by_peers(function) else name, one)
         for name, function in args["functions"]

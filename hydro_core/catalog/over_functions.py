@@ -1,6 +1,6 @@
-"""The functions of `over`: what a row is told of its place among the rows of its key.
+"""The functions of `over`: values of a row by its position among the rows of its key.
 
-Each stands once, with its arguments, its type, and what of the key it looks at.
+Each has one entry, with its arguments, its type, and the rows of the key that it looks at.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from hydro_core.types.values import ValueProblem, conform
 
 Distance = timedelta | int | float | DecimalNumber
 Looked = Literal["before", "peers", "next", "all"]
-"""Which rows of its key a function looks at beside its own: those before, these and those that are
-equal in the order, some that follow, or any.
+"""The rows of its key that a function looks at besides its own: those before, these and those equal
+in the order, some that follow, or any.
 """
 
 TypeOf = Callable[["OverCall"], ItemType]
@@ -35,7 +35,7 @@ class OverCall:
     function: OverFunction
     row: ItemType
     order: ItemType | None
-    """The type of what the rows are ordered by, where that is one column or function."""
+    """The type of the order, if that is one column or function."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class OverFunctionSpec:
 
     @property
     def usage(self) -> str:
-        """How a call looks."""
+        """The text of a call."""
         parts = (
             (p.name if p.positional else f"{p.name}=…") if p.required else f"[{p.name}=…]"
             for p in self.parameters
@@ -65,18 +65,18 @@ def arguments_of(function: OverFunction) -> Iterator[tuple[Arg, Any]]:
 
 
 def argument(function: OverFunction, name: str) -> Any:
-    """An argument of a function of `over` by its name; None where it has none of the name."""
+    """An argument of a function of `over` by its name; None if it has none of the name."""
     return next((v for arg, v in arguments_of(function) if arg.name == name), None)
 
 
 def aggregate_of(function: OverFunction) -> Aggregate | None:
-    """The aggregate that a function of `over` is of."""
+    """The aggregate in the arguments of a function of `over`; None if it has none."""
     found = argument(function, "agg")
     return found if isinstance(found, Aggregate) else None
 
 
 def looked_at(function: OverFunction) -> Iterator[str | Fn]:
-    """The columns and functions of rows that a function of `over` asks for."""
+    """The columns and functions of rows that a function of `over` reads."""
     value, of = argument(function, "v"), aggregate_of(function)
     if value is not None:
         yield value
@@ -85,7 +85,7 @@ def looked_at(function: OverFunction) -> Iterator[str | Fn]:
 
 
 def distance_of(function: OverFunction) -> Distance | None:
-    """How far rows may be from each other to count, where the function asks that."""
+    """The distance within which rows count, if the function has one."""
     found: Distance | None = next(
         (v for arg, v in arguments_of(function) if arg.kind == "distance"), None
     )
@@ -93,7 +93,7 @@ def distance_of(function: OverFunction) -> Distance | None:
 
 
 def looks_of(function: OverFunction) -> Looked:
-    """Which rows of its key the function looks at with these arguments."""
+    """The rows of its key that the function looks at with these arguments."""
     if argument(function, "peers") or argument(function, "within") is not None:
         return "peers"
     if function.arguments and argument(function, "n") == 0:
@@ -102,7 +102,7 @@ def looks_of(function: OverFunction) -> Looked:
 
 
 def needs_order(function: OverFunction) -> bool:
-    """Whether it means nothing without an order."""
+    """True if it has no meaning without an order."""
     of = aggregate_of(function)
     if of is not None and AGGREGATES[of.function].needs_order:
         return True

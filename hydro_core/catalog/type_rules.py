@@ -1,9 +1,9 @@
 """Type rules: from the arguments and the inputs' item types to the output's.
 
-A rule raises `TypeProblem` where there is no such type. What is unknown is at home everywhere: a
-rule that is given `UNKNOWN` or `OPEN` answers with what it can know, and never complains. The
-answer to `UNKNOWN`, what never holds an item, is part of the answer to every other type, so that
-the types of a cycle can start from it.
+A rule raises `TypeProblem` where there is no such type. `UNKNOWN` and `OPEN` fit everywhere: for
+these a rule gives the part of the result that it knows, and raises nothing. The result for
+`UNKNOWN`, the type without items, is part of the result for every other type, so that the types of
+a cycle can start from it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Types = tuple[ItemType, ...]
 
 
 def declared(args: Args, types: Types) -> ItemType:
-    """The schema that is written with the operator."""
+    """The schema in the operator's arguments."""
     schema: ItemType | None = args["schema"]
     if schema is None:
         return UNKNOWN
@@ -48,18 +48,18 @@ def declared(args: Args, types: Types) -> ItemType:
             if at(schema, tuple(path.split("."))) is None:
                 help_ = f"the schema is {schema}; fields within fields are written `a.b`"
                 raise TypeProblem(f"`fds`: there is no field {path!r}", help_)
-    # A wrong row may lack what is `not null`.
+    # A wrong row may lack a column that is `not null`.
     return nullable(schema) if is_widened(schema) else schema
 
 
 def declared_rows(args: Args, types: Types) -> ItemType:
-    """What the argument `schema` says."""
+    """The type in the argument `schema`."""
     found: ItemType = args["schema"]
     return found
 
 
 def listed(args: Args, types: Types) -> ItemType:
-    """The schema if there is one, which the items must fit, else what the items have in common."""
+    """The schema if there is one, which the items must fit, else the common type of the items."""
     schema: ItemType | None = args["schema"]
     try:
         if schema is None:
@@ -80,9 +80,9 @@ def tick_row(args: Args, types: Types) -> ItemType:
 
 
 def given_by(fn: Fn, types: Types, *, spread: bool = True) -> ItemType:
-    """What a function gives for an item; where it cannot be known, the program must say it.
+    """The type of a function's result for an item; a problem if it is unknown and not declared.
 
-    Without `spread` it is given whole items, one for each parameter.
+    Without `spread` the function gets whole items, one for each parameter.
     """
     _check_said(fn)
     found = result_type(fn, types, spread=spread)
@@ -91,7 +91,7 @@ def given_by(fn: Fn, types: Types, *, spread: bool = True) -> ItemType:
 
 
 def _check_known(fn: Fn, found: ItemType, types: Types) -> None:
-    """Refuses a result of which a part is not known, unless an input's type is not known either."""
+    """Refuses a result with an unknown part, unless an input's type is unknown, too."""
     if not is_open(found) or any(map(is_open, types)):
         return
     result = "result" if isinstance(found, Unknown) else f"result ({found})"
@@ -113,18 +113,18 @@ def _check_said(fn: Fn) -> None:
 
 
 def mapped(args: Args, types: Types) -> ItemType:
-    """What the function gives for an item."""
+    """The function's result for an item."""
     return given_by(args["f"], types)
 
 
 def tested(args: Args, types: Types) -> ItemType:
-    """The item itself, once the function has been found to be at home with it."""
+    """The item itself, if the function fits it."""
     result_type(args["f"], types, spread=True)
     return types[0]
 
 
 def ranked(args: Args, types: Types) -> ItemType:
-    """The item itself, for which the function gives something to sort by."""
+    """The item itself, if the function gives a value to sort by."""
     mapped(args, types)
     return types[0]
 
@@ -142,7 +142,7 @@ def routed(args: Args, types: Types) -> ItemType:
 
 
 def spread_mapped(args: Args, types: Types) -> ItemType:
-    """The elements of what the function gives."""
+    """The elements of the function's result."""
     found = mapped(args, types)
     return _elements(
         found, f"the function must give an array or a tuple, but gives {found}", args["f"]
@@ -169,7 +169,7 @@ def _elements(found: ItemType, message: str, fn: Fn | None) -> ItemType:
 
 
 def common(types: Iterable[ItemType], what: str, *, place: tuple[int, int] = (0, 0)) -> ItemType:
-    """The type in which all of these can be written."""
+    """The common type of all of these."""
     result: ItemType = UNKNOWN
     for item in types:
         both = common_type(result, item)
@@ -184,7 +184,7 @@ def common(types: Iterable[ItemType], what: str, *, place: tuple[int, int] = (0,
 
 
 def united(args: Args, types: Types) -> ItemType:
-    """What the inputs have in common, columns in the order of the first."""
+    """The common type of the inputs, with columns in the order of the first."""
     return common(types, "the inputs")
 
 
@@ -221,7 +221,7 @@ def pair(item: ItemType, who: str, help: str | None = None) -> tuple[ItemType, I
 
 
 def unpaired(args: Args, types: Types) -> ItemType:
-    """The pairs, or with `by` the rows, as they come in."""
+    """The pairs, or with `by` the rows, unchanged."""
     if args["by"] is None:
         pair(types[0], "the items", 'rows need the key\'s columns: `by="…"`')
     else:
@@ -249,7 +249,7 @@ def columns_of(item: ItemType, names: Iterable[str], argument: str = "") -> tupl
 
 
 def twice(names: Iterable[str]) -> str | None:
-    """The first name that stood before, None where each stands once."""
+    """The first name that occurs twice, None if there is none."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -269,7 +269,7 @@ def row_of(item: ItemType) -> Row:
 
 
 def accumulated(init: ItemType, fn: Fn, item: ItemType, *, spread: bool = True) -> ItemType:
-    """The type of the accumulator: the smallest that holds the start and what the function makes.
+    """The type of the accumulator: the smallest that has the start and the function's results.
 
     With `spread`, a function of several parameters gets the item's fields after the accumulator.
     """
@@ -285,7 +285,7 @@ def folded(args: Args, types: Types) -> ItemType:
 
 
 def reduced(args: Args, types: Types) -> ItemType:
-    """An item, widened to what the function makes of two."""
+    """An item, coerced to the function's result for two."""
     return accumulated(types[0], args["f"], types[0], spread=False)
 
 
@@ -311,7 +311,7 @@ def folded_by_key(args: Args, types: Types) -> ItemType:
 
 
 def reduced_by_key(args: Args, types: Types) -> ItemType:
-    """`(K, V)` or rows, as they come in, values widened to what the function makes of two."""
+    """`(K, V)` or rows, with values coerced to the function's result for two."""
     fn, by = args["f"], args["by"]
     if by is None:
         key, value = pair(types[0], "the items", 'rows need the key\'s columns: `by="…"`')
@@ -320,7 +320,7 @@ def reduced_by_key(args: Args, types: Types) -> ItemType:
     found = accumulated(types[0], fn, types[0], spread=False)
     if not (isinstance(found, Row) and isinstance(types[0], Row)):
         return found
-    # The key columns stay the key, whatever the function makes of them.
+    # The key columns stay the key, whatever the function gives for them.
     kept = (
         f if f.name in by else Field(f.name, found.column(f.name) or UNKNOWN)
         for f in types[0].fields
@@ -329,7 +329,9 @@ def reduced_by_key(args: Args, types: Types) -> ItemType:
 
 
 def part_of(named: tuple[str, ...] | Fn | None, argument: str, types: Types) -> ItemType | None:
-    """The type of a key or an order of one part; it is complained of what does not exist."""
+    """The type of a key or an order of one part, else None; a problem if a column does not
+    exist.
+    """
     if named is None:
         return None
     if isinstance(named, Fn):
@@ -339,7 +341,7 @@ def part_of(named: tuple[str, ...] | Fn | None, argument: str, types: Types) -> 
 
 
 def chosen(args: Args, types: Types) -> ItemType:
-    """The item, which has what a key and an order ask for."""
+    """The item, if it has the columns of key and order."""
     for name in ("by", "order"):
         part_of(args.get(name), name, types)
     return types[0]
@@ -355,7 +357,7 @@ _KEYED_COMMANDS = 'give `("persist", key, value)` and `("delete", key, None)`'
 
 
 def commanded(args: Args, types: Types) -> ItemType:
-    """What the commands are about."""
+    """The items of the commands."""
     return _command(types[0], 2, _COMMANDS)[0]
 
 

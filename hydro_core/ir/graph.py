@@ -15,13 +15,13 @@ from hydro_core.catalog.spec import NO_ARGS, Args, Barrier, OpSpec, Port, functi
 from hydro_core.errors import Diagnostic, Span
 from hydro_core.types.records import NAME
 
-# The one form of a program between its text and its plan: an immutable graph of operators.
+# The representation of a program between its text and its plan: an immutable graph of operators.
 #
-# A node names what it reads, in the order of its operator's ports; sharing is two nodes that read
-# one endpoint, and a cycle is a chain of readings that comes back. Node ids are printable and
-# stable: the name of the statement for the operator that it stands for (the last one if the name
-# is read, else the first), the name of an output for its sink, else the operator and a number
-# (`join_1`), so plans and errors read as the program does.
+# A node lists its inputs in the order of its operator's ports. Sharing is two nodes with one input,
+# a cycle is a path of inputs that leads back. Node ids are printable and stable, so plans and
+# errors use the program's names. An id is the name of the statement for the operator that it stands
+# for (the last one if the name is read, else the first), the name of an output for its sink, else
+# the operator and a number (`join_1`).
 
 
 NodeId = str
@@ -40,7 +40,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One operator of the program; `inputs` stand in the order of `op.inputs`."""
+    """One operator of the program; `inputs` have the order of `op.inputs`."""
 
     id: NodeId
     op: OpSpec = field(metadata={NAME: "operator"})
@@ -50,21 +50,21 @@ class Node:
 
     @property
     def spec(self) -> OpSpec:
-        """The operator's columns as they are under this node's arguments."""
+        """The operator's columns under this node's arguments."""
         return self.op.at(self.args)
 
     @property
     def cls(self) -> OpClass:
-        """What the operator is to time, keys and order under this node's arguments."""
+        """The operator's class under this node's arguments."""
         return self.op.class_of(self.args)
 
     def port_of(self, position: int) -> Port:
-        """The port at which the input at `position` enters."""
+        """The port of the input at `position`."""
         ports = self.spec.inputs
         return ports[0] if self.op.variadic else ports[position]
 
     def reads(self) -> Iterator[tuple[Port, Endpoint]]:
-        """What the node reads, each with the port at which it enters."""
+        """The inputs of the node, each with its port."""
         ports = self.spec.inputs
         for position, endpoint in enumerate(self.inputs):
             yield ports[0] if self.op.variadic else ports[position], endpoint
@@ -76,7 +76,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Graph:
-    """A program. `nodes` are in the order of the text; sources and sinks are nodes like any other.
+    """A program. `nodes` have the order of the text; sources and sinks are nodes like any other.
 
     A `source` node has the argument `name`, and `schema` where it is declared; a `sink` node has
     `name`.
@@ -88,7 +88,7 @@ class Graph:
 
     @staticmethod
     def of(nodes: Iterable[Node], name: str = "flow", warnings: Iterable[Diagnostic] = ()) -> Graph:
-        """The graph of these nodes; their ids must differ."""
+        """The graph of these nodes; raises `ValueError` if two have one id."""
         table = {}
         for node in nodes:
             if node.id in table:
@@ -97,7 +97,7 @@ class Graph:
         return Graph(MappingProxyType(table), name, tuple(warnings))
 
     def with_nodes(self, nodes: Iterable[Node]) -> Graph:
-        """The graph of other nodes, outputs last, called as this one and with its warnings."""
+        """A graph of other nodes, outputs last, with this one's name and warnings."""
         last_sinks = sorted(nodes, key=lambda node: node.op.outputs == "none")
         return Graph.of(last_sinks, self.name, self.warnings)
 
@@ -120,7 +120,7 @@ class Graph:
         return found
 
     def named(self, op: str) -> tuple[Node, ...]:
-        """The nodes of the operator called `op`: for sources and sinks."""
+        """The nodes of the operator `op`: for sources and sinks."""
         return tuple(n for n in self if n.op.name == op)
 
     @cached_property
@@ -137,7 +137,7 @@ class Graph:
         return {name: tuple(sinks) for name, sinks in table.items()}
 
 
-# Ways through a graph, none of them recursive: a program may be as long as it likes.
+# Walks over a graph, none of them recursive, since a program may be long.
 
 
 T = TypeVar("T", bound=Hashable)
@@ -149,7 +149,7 @@ def same_tick(port: Port) -> bool:
 
 
 def predecessors(graph: Graph, follow: Callable[[Port], bool] = lambda port: True) -> Successors:
-    """Of each node those that it reads, at ports that `follow` approves, each once."""
+    """By node: its inputs at ports that `follow` approves, each once."""
     return {
         node.id: list(dict.fromkeys(e.node for port, e in node.reads() if follow(port)))
         for node in graph
@@ -159,7 +159,8 @@ def predecessors(graph: Graph, follow: Callable[[Port], bool] = lambda port: Tru
 def inputs_first(
     roots: Iterable[T], inputs: Callable[[T], Sequence[T]], done: Iterable[T] = ()
 ) -> Iterator[T]:
-    """All that roots lead to, each after its inputs where there is no cycle, without the `done`.
+    """All nodes that roots lead to, each after its inputs where there is no cycle, without the
+    `done`.
 
     >>> list(inputs_first(["a"], {"a": ["b", "c"], "b": ["c"], "c": []}.__getitem__))
     ['c', 'b', 'a']
@@ -191,7 +192,7 @@ def components(successors: Successors) -> list[tuple[NodeId, ...]]:
 
 
 class _Search:
-    """Tarjan's search, with a stack of its own in the place of recursion."""
+    """Tarjan's search, with an explicit stack instead of recursion."""
 
     def __init__(self, successors: Successors) -> None:
         self.successors = successors
@@ -204,7 +205,7 @@ class _Search:
         self.way: list[tuple[NodeId, Iterator[NodeId]]] = []
 
     def explore(self, root: NodeId) -> None:
-        """Finds the components of all that `root` leads to."""
+        """Finds the components of all nodes that `root` leads to."""
         self._enter(root)
         while self.way:
             node, rest = self.way[-1]
@@ -238,7 +239,7 @@ class _Search:
 def shortest_path(
     successors: Successors, start: NodeId, end: NodeId, within: Iterable[NodeId]
 ) -> list[NodeId]:
-    """A shortest way from `start` to `end` through nodes of `within`; empty where none is."""
+    """A shortest path from `start` to `end` through nodes of `within`; empty if there is none."""
     allowed = set(within)
     before: dict[NodeId, NodeId | None] = {start: None}
     queue = deque([start])
@@ -259,7 +260,7 @@ def shortest_path(
 
 
 def reachable(start: Iterable[T], successors: Callable[[T], Iterable[T]]) -> set[T]:
-    """What stands at the start, and all that it leads to.
+    """The start, and all that it leads to.
 
     >>> sorted(reachable(["a"], {"a": ["b"], "b": ["b"], "c": ["a"]}.__getitem__))
     ['a', 'b']
@@ -276,7 +277,7 @@ def reachable(start: Iterable[T], successors: Callable[[T], Iterable[T]]) -> set
 def first_inputs(graph: Graph, stream: Endpoint) -> Iterator[Endpoint]:
     """A stream, then the first input of the node that gives it, then that of the next, and so on.
 
-    The walk ends at a node without inputs, or before a node that it has left: operators of one
+    The walk ends at a node without inputs, or before a node that it has visited: operators of one
     input may be a cycle, as in `s = filter(f)` and `s -> s`.
     """
     left: set[NodeId] = set()
@@ -290,22 +291,22 @@ def first_inputs(graph: Graph, stream: Endpoint) -> Iterator[Endpoint]:
 
 
 def behind(graph: Graph | Mapping[NodeId, Node], nodes: Iterable[NodeId]) -> set[NodeId]:
-    """The nodes, and all that they are made of."""
+    """The nodes, and all nodes that they are derived from."""
     return reachable(nodes, lambda name: (end.node for end in graph[name].inputs))
 
 
 def is_cycle(component: tuple[NodeId, ...], successors: Successors) -> bool:
-    """Whether a component is a cycle and not a single node that does not reach itself."""
+    """True if a component is a cycle, not a single node that does not reach itself."""
     return len(component) > 1 or component[0] in successors[component[0]]
 
 
 def is_generated(node: Node) -> bool:
-    """Whether the program gave the node no name: its id is the operator and a number."""
+    """True if the program gives the node no name: its id is the operator and a number."""
     return node.id.removeprefix(f"{node.op.name}_").isdigit()
 
 
 def outputs(node: Node) -> tuple[Endpoint, ...]:
-    """What can be read of a node."""
+    """The endpoints of a node that others can read."""
     if node.op.outputs == "none" or (node.op.optional_input and node.inputs):
         return ()
     if node.op.outputs == "ports":
@@ -313,7 +314,7 @@ def outputs(node: Node) -> tuple[Endpoint, ...]:
     return (Endpoint(node.id),)
 
 
-# Nodes under construction: they know each other by number until they get their ids.
+# Nodes under construction, which refer to each other by number until they get their ids.
 
 
 Wire = tuple[int, str]
@@ -322,7 +323,7 @@ Wire = tuple[int, str]
 
 @dataclass(slots=True)
 class Draft:
-    """A node to be; `name` is what the program calls it."""
+    """A node under construction; `name` is its name in the program."""
 
     op: OpSpec
     args: Args = NO_ARGS
@@ -354,7 +355,7 @@ def build(
 
 
 def _unrepeatable(drafts: Sequence[Draft]) -> Iterator[Diagnostic]:
-    """Warnings of functions whose results are others when a tick runs again."""
+    """Warnings for functions whose results differ when a tick runs again."""
     for draft in drafts:
         for fn in functions_of(draft.args):
             for used, span in fn.unrepeatable:
@@ -391,7 +392,7 @@ def _ids(drafts: Sequence[Draft]) -> list[NodeId]:
 
 
 def numbered(drafts: Sequence[Draft], kept: Iterable[int]) -> list[Draft]:
-    """The drafts at these numbers, in this order: they know each other by their new ones."""
+    """The drafts at these numbers, in this order, with the numbers of their inputs adapted."""
     chosen = list(kept)
     new = {old: position for position, old in enumerate(chosen)}
     for draft in drafts:
@@ -400,7 +401,7 @@ def numbered(drafts: Sequence[Draft], kept: Iterable[int]) -> list[Draft]:
 
 
 def free_name(name: str, taken: Collection[str]) -> str:
-    """The name, with the first number from 2 on that makes it one that is not taken."""
+    """The name, with the first number from 2 on that makes it unused."""
     free, number = name, 1
     while free in taken:
         number += 1

@@ -1,13 +1,13 @@
-"""Cycles inside a tick: as one thing with inputs and outputs, whose form is the same for two that
-are the same equations; and how they go on from the tick before.
+"""Cycles inside a tick: each as one shape with inputs and outputs, the same for equal equations,
+with a rule that updates it from the tick before.
 
-Let `x = unique(g(x, e…))`, where g only goes item by item, adds up and joins, so which items it
-gives depends on which it gets, part by part. If every e only grows, x only grows, and what x was
-before is closed under g over what e was before. So the new items d of x are the least fixpoint of
+Let `x = unique(g(x, e…))`, where g has only row-wise operators, sums and joins, so it is monotone
+in each input. If every e only grows, x only grows, and x of the tick before is closed under g over
+the e of the tick before. So the new items d of x are the least fixpoint of
 
     d = difference(unique(g's terms with at least one new part), x before)
 
-in which a new part is d itself or what is new in some e; and x is the history of d.
+in which a new part is d itself or the additions of some e; and x is the history of d.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from hydro_core.ir.graph import (
 from hydro_core.optimize.rule import EqualClasses, Fact, FeedbackShape, Pat, Rule, Shape, Sort, Var
 
 CYCLE = "loop:"
-"""Before the name of a stream: the shape of the cycle that gives it."""
+"""Prefix of a stream's name: the shape of the cycle that gives it."""
 PREFIX = "step:"
-"""Before the name of a loop's shape: the shape of its new items."""
+"""Prefix of a loop's name: the shape of its new items."""
 BECAUSE = (
     "what the cycle found before is closed under what its inputs were: "
     "only terms with a new part give new items"
@@ -46,8 +46,8 @@ BECAUSE = (
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A cycle inside a tick: its nodes, what it reads from outside, and its streams that are read
-    outside.
+    """A cycle inside a tick: its nodes, the streams that it reads from outside, and its streams
+    that are read outside.
     """
 
     nodes: tuple[NodeId, ...]
@@ -85,10 +85,10 @@ class _LoopWalk:
 
 
 def loop_form(typed: Typed, loop: Loop, end: Endpoint) -> tuple[Any, tuple[int, ...]]:
-    """The equations behind a stream of a loop, whatever its nodes are called.
+    """The equations behind a stream of a loop, independent of the names of nodes.
 
-    Also the order in which they read what comes from outside: positions in `loop.reads`. The
-    functions of `typed` are in normal form.
+    The second part is the order in which they read streams from outside: positions in `loop.reads`.
+    The functions of `typed` are in normal form.
     """
     walk = _LoopWalk(typed, frozenset(loop.nodes))
     todo = [end.node]
@@ -109,7 +109,7 @@ def loop_form(typed: Typed, loop: Loop, end: Endpoint) -> tuple[Any, tuple[int, 
 
 
 def _inputs(walk: _LoopWalk, name: NodeId) -> tuple[Endpoint, ...]:
-    """What a node reads; the parts of a sum in an order that does not depend on the text's."""
+    """The inputs of a node; those of a sum in an order that does not depend on the text."""
     graph = walk.typed.graph
     node = graph[name]
     if not node.op.variadic or node.spec.order is not OrderRule.LOSES:
@@ -129,7 +129,9 @@ def _read(walk: _LoopWalk, endpoint: Endpoint) -> tuple[str, int, str]:
 
 
 def resumes(graph: Graph, loop: Loop, end: Endpoint) -> bool:
-    """Whether the stream is the set of items that the loop finds, and every turn is additive."""
+    """True if the stream is the set of items that the loop finds, and every operator of it is
+    additive.
+    """
     inside = set(loop.nodes)
     if not isinstance(graph[end.node].cls, DistinctItems) or end.port:
         return False
@@ -149,17 +151,17 @@ def _adds_up(node: Node, inside: set[NodeId]) -> bool:
         return False
     if isinstance(node.cls, DistinctItems):
         return True
-    # every input counts as changing, also those from outside
+    # all inputs count as changing, those from outside, too
     return spec.zero and bool(node.inputs) and all(p.linear for p, _ in node.reads())
 
 
 def cycle_of(step: str) -> str:
-    """The name of the shape of which this one is the new items."""
+    """The name of the cycle's shape, from that of its new items."""
     return CYCLE + step.removeprefix(PREFIX)
 
 
 def step_shape(loop_shape: Shape) -> Shape:
-    """The new items of a loop, from its inputs now, their growth, what they were, and itself."""
+    """The new items of a loop, from its inputs, their additions, their tick before, and itself."""
     count = len(loop_shape.inputs)
     sorts = (*loop_shape.inputs * 3, Sort.BAG)
     return Shape(
@@ -172,7 +174,7 @@ def step_shape(loop_shape: Shape) -> Shape:
 
 
 def step_rule(loop_shape: Shape) -> Rule:
-    """The loop is the history of its new items, where its inputs only grow."""
+    """The rule that a loop is the history of its new items if its inputs only grow."""
     inputs = tuple(Var(f"a{i}") for i in range(len(loop_shape.inputs)))
     new = tuple(Pat(DELTA.name, None, (v,)) for v in inputs)
     before = tuple(Pat(PREV.name, None, (v,)) for v in inputs)
@@ -192,13 +194,13 @@ def step_rule(loop_shape: Shape) -> Rule:
 
 @dataclass(slots=True)
 class LoopDelta:
-    """A stream of the loop in parts: what it was before, what is new, and both."""
+    """A stream of the loop in parts: the tick before, the new items, and both."""
 
     old: Callable[[], Endpoint]
     new: Callable[[], Endpoint]
     now: Callable[[], Endpoint]
     inside: bool
-    """Whether it depends on what the loop finds."""
+    """True if it depends on the loop's own items."""
 
 
 @dataclass(slots=True)
@@ -209,7 +211,7 @@ class UnrolledLoop:
     end: Endpoint
     taken: set[NodeId]
     given: Mapping[Endpoint, tuple[Endpoint, Endpoint, Endpoint]]
-    """What the loop reads: as it is, what is new, what it was."""
+    """By stream read from outside: the stream, its additions, and its tick before."""
     before: Endpoint
     """The loop's items before this tick."""
     nodes: dict[NodeId, Node] = field(default_factory=dict)
@@ -240,7 +242,7 @@ class UnrolledLoop:
         inputs = tuple(self._parts(e, result) for e in node.inputs)
         inside = any(i.inside for i in inputs)
         if isinstance(node.cls, DistinctItems):
-            # how often an item is found does not matter: the result is distinct
+            # copies do not matter, since the result is distinct
             return inputs[0]
         if isinstance(node.cls, Sum):
             return LoopDelta(
@@ -254,12 +256,12 @@ class UnrolledLoop:
             if len(inputs) == 1:
                 return self._add(node, (inputs[0].new(),))
             left, right = inputs
-            # What was there before is looked up by what is new: so it stays apart from that.
+            # Old rows are looked up by new ones, so the two stay separate.
             rights = (right.old(), right.new()) if right.inside else (right.now(),)
             pairs = [*((left.new(), one) for one in rights), (left.old(), right.new())]
             return self._sum(tuple(self._add(node, pair) for pair in pairs))
 
-        # what was made before is stored: to make it again would read all of history
+        # the old rows are stored: computing them again would read all of history
         def before() -> Endpoint:
             return self._make(f"{node.id}_old", Node("", OLD), (added(),))
 

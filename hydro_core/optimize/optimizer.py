@@ -1,7 +1,7 @@
 """The optimizer: a program over all of history becomes one that costs what the new data costs.
 
-The program is loaded into an e-graph, the rules are applied until they have nothing more to say,
-and the cheapest legal plan is taken out. It serves every range of ticks.
+The program is loaded into an e-graph, the rules are applied until they find nothing new, and the
+cheapest legal plan is extracted. One plan serves every range of ticks.
 """
 
 from __future__ import annotations
@@ -41,33 +41,35 @@ from hydro_core.optimize.rules.selection import introduced, rules_for
 from hydro_core.types.item import Order
 
 REBUILT = 1.5
-"""A plan is made anew for a tick that costs less than the old one's by this factor."""
+"""A new plan replaces the active one if a tick costs less by at least this factor."""
 NO_SATURATION = Saturation(0, 0, True)
 
 
 @dataclass(frozen=True, slots=True)
 class OptimizedProgram:
-    """A plan: its program, the costs, and what could not be made incremental."""
+    """A plan: its program, its costs, and notes about what is not incremental."""
 
     typed: Typed
     cost_before: float
     cost_after: float
     derivations: tuple[Derivation, ...] = ()
-    """The rules that lead to every output's plan, if they were asked for."""
+    """The rules that lead to every output's plan, if they were requested."""
     notes: tuple[Note, ...] = ()
     saturation: Saturation = NO_SATURATION
     statistics: Statistics = field(default_factory=Statistics)
-    """What the costs assume."""
+    """The statistics that the costs assume."""
     limits: tuple[str, ...] = ()
-    """Where the optimizer stopped early: the plan is right, but a better one may exist."""
+    """The limits at which the optimizer stopped: the plan is correct, but a better one may
+    exist.
+    """
     streams: Mapping[NodeId, NodeId] = field(default_factory=dict)
-    """The plan's nodes that compute a stream of the program: its name there. Columns that nobody
-    reads may be left out of them.
+    """By node of the plan: the stream of the program that it computes, maybe without unread
+    columns.
     """
     statements: tuple[StatementCost, ...] = ()
-    """What each statement of the plan costs in a tick."""
+    """The cost of each statement of the plan in a tick."""
     bounds: tuple[str, ...] = ()
-    """What the conditions of joins say of how far apart rows are that match."""
+    """The conditions of joins that bound how far apart matched rows are."""
 
     @property
     def graph(self) -> Graph:
@@ -81,16 +83,15 @@ def optimize(
     explain: bool = False,
     served_by: Statistics | None = None,
 ) -> OptimizedProgram:
-    """The cheapest plan of a program that the rules lead to. It takes the same inputs and gives the
-    same outputs.
+    """The cheapest plan of a program that the rules find, with the same inputs and outputs.
 
     Args:
         typed: the program.
-        stats: what is known of its data.
-        explain: whether the plan comes with the rules that lead there.
-        served_by: what was known when the plan was made that serves. The plan that this leads to
-            stays, with its statistics, unless another one is notably cheaper by now: a plan of
-            other states costs a rebuild of them.
+        stats: statistics of its data.
+        explain: true to add the rules that lead to the plan.
+        served_by: the statistics of the active plan. The plan for these is chosen again, with these
+            statistics, unless another one is notably cheaper now: another plan has other states,
+            which must be recomputed.
     """
     loaded = load(typed)
     if not loaded.problem.roots:
@@ -125,20 +126,20 @@ def optimize(
 
 @dataclass(slots=True)
 class _Search:
-    """A problem with its rules, of which a plan may tell more."""
+    """A problem with its rules; a chosen plan may add facts to it."""
 
     problem: Problem
     rules: tuple[Rule, ...]
 
     def saturate(self, *, explain: bool) -> tuple[Replay | None, Space, Saturation]:
-        """What the rules find, and what can explain it."""
+        """The space after saturation, and the replay that explains it, if wanted."""
         egraph = EGraph(self.problem, self.rules, log=explain)
         replay = Replay(egraph) if explain else None
         saturation = replay.saturate() if replay else egraph.saturate()
         return replay, permitted(self.problem, egraph.space()), saturation
 
     def learns_of_empty(self, empty: Iterable[str]) -> bool:
-        """Takes note of streams that no item reaches; whether that was news."""
+        """Adds facts about streams that no item reaches; true if one of them is new."""
         told = {("empty", (name,)) for name in empty} - set(self.problem.facts)
         self.problem = replace(self.problem, facts=(*self.problem.facts, *sorted(told)))
         return bool(told)
@@ -160,7 +161,7 @@ def _limits(saturation: Saturation, plan: Plan, replay: Replay | None) -> Iterat
 
 
 def prepare(loaded: LoadedProblem) -> tuple[Problem, tuple[Rule, ...]]:
-    """The problem with all that rules may bring in, and the rules."""
+    """The problem with the facts and shapes that rules may introduce, and the rules."""
     problem = with_orders(with_facts(loaded), loaded.typed, introduced())
     loops = [s for name in sorted(loaded.steps) if (s := problem.shapes[name]).is_bags]
     steps = {shape.name: shape for shape in map(step_shape, loops)}
@@ -171,7 +172,7 @@ def prepare(loaded: LoadedProblem) -> tuple[Problem, tuple[Rule, ...]]:
 def _choose(
     problem: Problem, space: Space, stats: Statistics, served_by: Statistics | None
 ) -> tuple[ChosenPlan, float, Statistics]:
-    """The cheapest plan, the cost of the program as it was written, and by which statistics."""
+    """The cheapest plan, the cost of the program as written, and the statistics of both."""
     start = preferred(problem, space)
     chosen = _cheapest(CostModel(space, problem.payloads, stats), start)
     if served_by is not None and served_by != stats:
@@ -187,7 +188,7 @@ def _choose(
 
 
 def _cheapest(model: CostModel, start: Mapping[ClassId, int]) -> ChosenPlan:
-    """The cheapest plan, with the forms in which its streams are wanted."""
+    """The cheapest plan, with the representations in which its streams are wanted."""
     sizes = model.sizes(tuple(start.values()))
 
     def found_in(forms: Forms) -> ChosenPlan:
@@ -199,7 +200,7 @@ def _cheapest(model: CostModel, start: Mapping[ClassId, int]) -> ChosenPlan:
     free = [0.0] * len(model.space.nodes)
     if plan_cost(model.space, free, chosen.plan.choice) < math.inf:
         return chosen
-    # what gives one stream in two forms feeds itself as one
+    # one node may give a stream in two representations, and this merge may close a cycle
     return found_in(values_only(model.space))
 
 
@@ -217,7 +218,7 @@ def _as_written(problem: Problem) -> Space:
 
 
 def preferred(problem: Problem, space: Space) -> Mapping[ClassId, int]:
-    """The program's own nodes as a choice, where they are still there."""
+    """The program's own nodes as a choice, where they still exist."""
     choice: dict[ClassId, int] = {}
     for position in own_nodes(problem, space):
         choice.setdefault(space.nodes[position].cls, position)
@@ -225,7 +226,7 @@ def preferred(problem: Problem, space: Space) -> Mapping[ClassId, int]:
 
 
 def _narrowed(typed: Typed, plan: Typed) -> Typed:
-    """The plan without columns that nobody reads, its types checked; as it is if that fails."""
+    """The plan without unread columns, with its types checked; unchanged if that fails."""
     _check_outputs(typed, plan)
     try:
         after = infer(without_dead_columns(plan), typed.schemas)
@@ -236,7 +237,9 @@ def _narrowed(typed: Typed, plan: Typed) -> Typed:
 
 
 def _check_outputs(typed: Typed, plan: Typed) -> None:
-    """An `AssertionError` if an output has another item type or less order than in the program."""
+    """Raises `AssertionError` if an output has another item type or less order than in the
+    program.
+    """
     for sink in typed.graph.named(SINK.name):
         was = typed.types[sink.inputs[0]]
         now = plan.types[plan.graph[sink.id].inputs[0]]
@@ -250,7 +253,7 @@ class BrokenGraphError(Exception):
 
 
 def verify(graph: Graph) -> Graph:
-    """The graph itself; `BrokenGraphError` says what is wrong with it."""
+    """The graph itself; raises `BrokenGraphError` with all problems if it has any."""
     wrong = [f"{node.id}: {problem}" for node in graph for problem in _problems(graph, node)]
     names = [node.args.get("name") for node in graph.named(SOURCE.name)]
     wrong += [

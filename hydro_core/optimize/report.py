@@ -1,4 +1,4 @@
-"""Reports of a plan, for people and as JSON."""
+"""Reports of a plan, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def as_text(optimized: OptimizedProgram) -> str:
 
 
 def statements(optimized: OptimizedProgram) -> str:
-    """A table of what each statement reads, makes and stores in a tick, now and later."""
+    """A table of the rows that each statement reads, makes and stores in a tick, now and later."""
     rows = [
         (_called(of), *map(_rows, (*of.now, *of.longer)))
         for of in optimized.statements

@@ -1,7 +1,7 @@
-"""The type that two types have in common, and the type of a value.
+"""The common type of two types, and the type of a value.
 
-The common type is the smallest in which every item of both can be written: numbers widen (a long
-and a double are doubles), the unknown takes any other's place, tuples and rows go field by field.
+The common type is the smallest in which every item of both can be written: numbers are coerced (a
+long and a double are doubles), the unknown fits any other, tuples and rows go field by field.
 Booleans are not numbers, and dates are not timestamps.
 """
 
@@ -41,9 +41,9 @@ _DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 20}
 
 
 def common_type(a: ItemType, b: ItemType) -> ItemType | None:
-    """The smallest type that holds the items of both, None where there is none.
+    """The smallest type for the items of both, None if there is none.
 
-    The fields of a row come in the order of `a`.
+    The fields of a row have the order of `a`.
 
     >>> from hydro_core.types.ddl import parse_ddl, to_ddl
     >>> to_ddl(common_type(parse_ddl("(int, array<void>)"), parse_ddl("(double, array<string>)")))

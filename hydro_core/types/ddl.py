@@ -1,11 +1,11 @@
 """Schemas as text: Spark's DDL, with tuples in parentheses.
 
 `user string, at timestamp` is a row, `(long, string)` a tuple, `(long)` a tuple of one, `long` a
-scalar. A struct whose fields are `_1 … _n` is a tuple, since that is what a tuple is in Spark.
-`void` is the unknown.
+scalar. A struct whose fields are `_1 … _n` is a tuple, since that is a tuple in Spark. `void` is
+the unknown.
 
-What is stored is read again as it was: there only parentheses make a tuple, and a row may have the
-columns that no schema can ask for (`_1 … _n`, or one without a name).
+Stored schemas are read back exactly: there only parentheses make a tuple, and a row may have
+columns that no other schema may have (`_1 … _n`, or one without a name).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from hydro_core.types.item import (
 )
 
 DDL = 'write Spark DDL: `"user string, at timestamp"`, `"(long, string)"`, `"long"`'
-"""What a schema looks like: the cure where nothing nearer helps."""
+"""Examples of a schema: the help where there is no nearer one."""
 _ALIASES = {
     "bool": "boolean",
     "tinyint": "byte",
@@ -52,7 +52,7 @@ _PLAIN = re.compile(r"[^\W\d]\w*")
 
 
 def parse_ddl(text: str) -> ItemType:
-    """The type that a schema names.
+    """The type of a schema.
 
     >>> str(parse_ddl("user struct<id: bigint, name: string>, tags array<(long, decimal(4,2))>"))
     'row<user row<id long, name string>, tags array<(long, decimal(4,2))>>'
@@ -61,7 +61,7 @@ def parse_ddl(text: str) -> ItemType:
 
 
 def given_schema(name: str, text: str) -> ItemType:
-    """The type of an input's items that is given beside a program.
+    """The type of an input's items, from a schema outside of the program.
 
     Raises:
         DataError: it cannot be read (code `input`).
@@ -74,7 +74,7 @@ def given_schema(name: str, text: str) -> ItemType:
 
 
 def parse_stored(text: str) -> ItemType:
-    """The type that `stored_ddl` has written, whether its columns may be null among it.
+    """The type that `stored_ddl` wrote, with the columns that must not be null.
 
     >>> str(parse_stored("_1 long not null, none ()"))
     'row<_1 long not null, none ()>'
@@ -87,7 +87,7 @@ def _parsed(parser: _Parser) -> ItemType:
         raise TypeProblem("the schema is empty", 'give columns as in "user string, at timestamp"')
     first, second = parser.peek(0).lower(), parser.peek(1)
     sized = first in (*_DECIMALS, "char", "varchar")
-    # A column may have the name of a type: what follows tells, a size or the column's own type.
+    # A column may have the name of a type: the next token decides, a size or the column's own type.
     sized = sized and second == "(" and parser.peek(2).lower() not in ("(", ")", *_NAMES)
     bare = first == "(" or second in ("", "<") or sized
     try:
@@ -110,7 +110,7 @@ def to_ddl(item: ItemType) -> str:
 
 
 def stored_ddl(item: ItemType) -> str:
-    """The schema of a type, for `parse_stored`: nothing of it is lost."""
+    """The schema of a type without any loss, for `parse_stored`."""
     return _text(item, none="()")
 
 

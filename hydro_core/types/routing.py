@@ -30,11 +30,11 @@ _ALL = (1 << 64) - 1
 _NAN = 0x7FF8000000000000
 _EPOCH, _EPOCH_DAY = datetime(1970, 1, 1), date(1970, 1, 1)
 _LONG_DIGITS = 18
-"""Decimals of so many digits are hashed as a long, those of more by their bytes."""
+"""Decimals with up to so many digits are hashed as a long, longer ones by their bytes."""
 
 
 def shard_of(values: Iterable[tuple[Any, ItemType]], shards: int) -> int:
-    """The shard of what has these values; of what has none, the first.
+    """The shard of an item with these values; without values, the first.
 
     >>> from hydro_core.types.item import LONG, STRING
     >>> [shard_of([(n, LONG)], 4) for n in range(8)]
@@ -52,12 +52,12 @@ def shard_of(values: Iterable[tuple[Any, ItemType]], shards: int) -> int:
 
 
 def hashed(value: Any, item: ItemType = UNKNOWN, seed: int = SEED) -> int:
-    """The hash of a value; a null leaves the seed, what has parts is hashed part by part.
+    """The hash of a value; a null leaves the seed, a value with parts is hashed part by part.
 
     Args:
         value: an item.
-        item: its type, which only the digits of a decimal depend on.
-        seed: the hash of what comes before it.
+        item: its type; only the digits of a decimal depend on it.
+        seed: the hash of the values before it.
     """
     match value:
         case None:
@@ -139,7 +139,7 @@ def bytes_hashed(data: bytes, seed: int) -> int:
 
 
 def _of_stripes(data: bytes, seed: int) -> tuple[int, int]:
-    """The state after all whole stripes of 32 bytes, and how many bytes they are."""
+    """The state after all whole stripes of 32 bytes, and the number of their bytes."""
     lanes = [seed + _P1 + _P2, seed + _P2, seed, seed - _P1]
     done = len(data) // 32 * 32
     for words in struct.iter_unpack("<4Q", data[:done]):

@@ -21,11 +21,11 @@ from typing import Any, NoReturn, Self, assert_never, cast
 from hydro_core.types.item import Array, ItemType, Row, Scalar, Tuple, Unknown
 from hydro_core.types.item import Decimal as DecimalType
 
-# Dates and timestamps: read from ISO 8601, kept in UTC, printed back.
+# Dates and timestamps: read from ISO 8601, stored in UTC, and printed.
 #
-# A `timestamp` is a moment, kept in UTC; text or a datetime that names no zone is meant in UTC. A
-# `timestamp_ntz` has no zone, and what names one is none. Text finer than a microsecond is refused,
-# unless its other digits are zeros: Python's own reader drops them.
+# A `timestamp` is a moment in UTC; text or a datetime without a zone is read as UTC. A
+# `timestamp_ntz` has no zone, and a value with a zone is none. Text finer than a microsecond is
+# refused, unless its other digits are zeros: Python's own reader drops them.
 
 
 MICROSECOND = timedelta(microseconds=1)
@@ -35,7 +35,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def to_date(value: Any) -> date:
-    """The date that a value is.
+    """The date of a value; raises `ValueProblem` if it is none.
 
     >>> to_date("2024-02-29")
     datetime.date(2024, 2, 29)
@@ -51,7 +51,8 @@ def to_date(value: Any) -> date:
 
 
 def to_timestamp(value: Any, *, zone: bool) -> datetime:
-    """The timestamp that a value is: in UTC if `zone`, else without one.
+    """The timestamp of a value: in UTC if `zone`, else without one; raises `ValueProblem` if it is
+    none.
 
     >>> to_timestamp("2024-01-01T01:00:00+01:00", zone=True)
     datetime.datetime(2024, 1, 1, 0, 0, tzinfo=datetime.timezone.utc)
@@ -89,7 +90,9 @@ def since_epoch(moment: datetime) -> int:
 
 
 def iso_moment(value: Any) -> datetime | None:
-    """The time that a datetime or a text in ISO 8601 is; None: it is none, or finer than ours."""
+    """The time of a datetime or a text in ISO 8601; None if it is none, or finer than a
+    microsecond.
+    """
     if isinstance(value, datetime):
         return value
     if not isinstance(value, str):
@@ -101,7 +104,7 @@ def iso_moment(value: Any) -> datetime | None:
 
 
 def is_finer(text: str) -> bool:
-    """Whether ISO 8601 has digits behind the microsecond that are not zero."""
+    """True if the text has digits behind the microsecond that are not zero."""
     return any(digits.strip("0") for _, digits in _FRACTION.findall(text))
 
 
@@ -126,7 +129,7 @@ def print_moment(value: date | datetime) -> str:
 
 
 def is_distance(value: Any) -> bool:
-    """Whether a value can be how far two times, or two numbers, are apart; it is not negative.
+    """True if a value can be the distance of two times or two numbers; it is not negative.
 
     >>> is_distance(timedelta(hours=1)), is_distance(2.5), is_distance(-1), is_distance(True)
     (True, True, False, False)
@@ -147,16 +150,16 @@ _POSITION = re.compile(r"_([1-9][0-9]*)")
 
 
 class ValueProblem(Exception):  # noqa: N818 - it becomes a Diagnostic, it is not one
-    """Why a Python value is not an item, or not one of the type at hand."""
+    """The reason why a Python value is not an item, or not one of the expected type."""
 
 
 def no_item(value: object) -> ValueProblem:
-    """What is wrong with a value that is not an item of any type."""
+    """The problem of a value that is not an item of any type."""
     return ValueProblem(f"{describe(value)} is not an item")
 
 
 class WrittenFloat(float):
-    """A float with the digits that were written, for a declared type that holds more of them.
+    """A float with the digits as written, for a declared type with more digits than a float.
 
     >>> WrittenFloat("12345678901234567.89")
     12345678901234567.89
@@ -249,17 +252,13 @@ def describe(value: Any, limit: int = 60) -> str:
     return text if len(text) <= limit else f"{text[: limit - 2]}…"
 
 
-# Items as Python values: what is one, when two are equal, their order, and when one fits a type.
-#
-# None, bool, int, float, str, bytes, `Decimal`, `date` and `datetime` are themselves; a tuple is
-# a `Struct`, a row a `RowItem`, an array a list. Items are never changed once they flow: an
-# operator that wants another item makes one.
+# Items as Python values: conversion, equality, order, and conformance to a type.
 
 
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 NOT_NULL = "null, where the schema says `not null`"
 UNFIT = 'mend the data, or declare the type that they have: `name = source("…")`'
-"""What to do where an item of an input is none of its type."""
+"""The help for an item of an input that does not have its type."""
 _RANKS: tuple[tuple[int, type | UnionType], ...] = (
     (1, bool),
     (2, int | float | Decimal),
@@ -272,7 +271,7 @@ _RANKS: tuple[tuple[int, type | UnionType], ...] = (
     (10, list),
 )
 _AS_IS = frozenset({int, str, bytes, datetime, date, Decimal, type(None)})
-"""Of these a value is equal to another exactly as Python says; most values are of these."""
+"""The types whose values are equal exactly if Python says so; most values have one of these."""
 _SEQUENCES = (range, zip, enumerate, reversed, map, filter, GeneratorType)
 _VIEWS = tuple(map(type, ({}.keys(), {}.values(), {}.items(), reversed([]), reversed(range(0)))))
 
@@ -310,8 +309,8 @@ def sort_key(item: Any) -> Any:
     """A value that orders items as the language does.
 
     Nulls come first, false before true, NaN last of the numbers, strings by code point, structs and
-    arrays field by field; the fields of a row count in the order the row has them, which `conform`
-    makes that of its type.
+    arrays field by field. Fields of a row count in the order of the row, which is that of its type
+    after `conform`.
 
     >>> sorted([2.0, float("nan"), None, -1], key=sort_key)
     [None, -1, 2.0, nan]
@@ -337,7 +336,7 @@ def sort_key(item: Any) -> Any:
 
 
 def to_item(value: Any) -> Any:
-    """The item that a Python value is: what a function may return.
+    """The item of a Python value, such as a function's result; raises `ValueProblem` if it is none.
 
     >>> to_item((1, {"a": [2]}))
     (1, {'a': [2]})
@@ -388,14 +387,14 @@ def _other_item(value: Any) -> Any:
 
 
 def check_long(value: int) -> int:
-    """`value`, if it has 64 bits."""
+    """`value`, if it has 64 bits; else raises `ValueProblem`."""
     if LONG_MIN <= value <= LONG_MAX:
         return value
     raise ValueProblem(f"{describe(value)} is beyond 64 bits")
 
 
 def check_string(value: str) -> str:
-    """`value`, if every character of it is one: half of a surrogate pair is not."""
+    """`value`, if it has no half of a surrogate pair; else raises `ValueProblem`."""
     if not value.isascii():
         try:
             value.encode()
@@ -405,7 +404,7 @@ def check_string(value: str) -> str:
 
 
 def is_changeable(item: Any) -> bool:
-    """Whether there is an array in the item: all else cannot be changed by who gets it."""
+    """True if the item has an array: all other items are immutable."""
     match item:
         case list():
             return True
@@ -424,11 +423,11 @@ def _name(key: Any) -> str:
 
 
 def conform(item: Any, to: ItemType) -> Any:
-    """The item as one of the type; `ValueProblem`, naming the place, if it is none.
+    """The item as one of the type; raises `ValueProblem` with the path if it is none.
 
-    Integers become floats where the type says so, decimals get its scale, texts become dates and
-    timestamps, missing columns null, lists tuples and tuples lists; nothing loses digits, except a
-    decimal that was computed, which is rounded half to even.
+    Integers become floats where the type has these, decimals get its scale, texts become dates and
+    timestamps, missing columns null, lists tuples and tuples lists. Nothing loses digits, except a
+    computed decimal, which is rounded half to even.
 
     >>> from hydro_core.types.ddl import parse_ddl
     >>> conform({"b": 1}, parse_ddl("a string, b double"))
@@ -452,7 +451,7 @@ def conform(item: Any, to: ItemType) -> Any:
 def with_parts(
     item: Any, to: Tuple | Row | Array, read: Callable[[Any, ItemType], Any], *, asks: bool = False
 ) -> Any:
-    """The item of the type whose parts are what `read` makes of those of `item`.
+    """The item of the type whose parts are `read` from those of `item`.
 
     With `asks`, a null in a column that is `not null` is refused.
     """
@@ -485,8 +484,8 @@ def with_parts(
 
 
 def conform_input(item: Any, to: ItemType) -> Any:
-    """The item as one of the type that an input declares: `not null` is asked of what arrives,
-    and a number keeps all of its digits.
+    """The item as one of an input's declared type: columns `not null` are checked, and a number
+    keeps all its digits.
 
     >>> from hydro_core.types.ddl import parse_ddl
     >>> conform_input({"a": None}, parse_ddl("a string not null"))
@@ -508,7 +507,7 @@ def _exact(found: Any, item: Any, to: ItemType) -> Any:
         case Decimal(), _ if found != item:
             raise ValueProblem(f"{describe(item)} has more digits after the point than {to}")
         case float(), Decimal():
-            # The shortest text of a float names it, as it does in CSV and JSON.
+            # The shortest text of a float is its value, as in CSV and JSON.
             is_exact = Decimal(repr(found)) == item
         case float(), int() | float():
             is_exact = found == item or math.isnan(item)
@@ -520,7 +519,7 @@ def _exact(found: Any, item: Any, to: ItemType) -> Any:
 
 
 def require(item: Any, of: ItemType) -> None:
-    """Refuses a null in a column that the type says is not null."""
+    """Refuses a null in a column that the type declares `not null`."""
     match item, of:
         case None, _:
             return
@@ -563,7 +562,7 @@ def _double(item: Any) -> float:
 
 def _float(item: Any) -> float:
     number = _double(item)
-    # The nearest number of 32 bits; what is too large is an infinity, as it is in Spark.
+    # The nearest number of 32 bits; one that is too large is an infinity, as in Spark.
     return float(ctypes.c_float(number).value)
 
 
@@ -571,7 +570,7 @@ def _decimal(item: Any, to: DecimalType) -> Decimal:
     if isinstance(item, bool) or not isinstance(item, int | Decimal):
         raise unfit(item, to)
     value, whole = Decimal(item), to.precision - to.scale
-    # A large exponent has no room in the context: it is refused before it is rounded.
+    # A large exponent exceeds the context, so it is refused before it is rounded.
     if not value or not value.is_finite() or value.adjusted() < whole:
         with localcontext(prec=100, rounding=ROUND_HALF_EVEN):
             value = value.quantize(Decimal(1).scaleb(-to.scale))
@@ -612,7 +611,7 @@ _SCALARS: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-# Items as expressions of Python: how programs, plans and S-expressions write them.
+# Items as Python expressions, as programs, plans and S-expressions write them.
 
 
 def quoted(text: str) -> str:

@@ -13,10 +13,10 @@ from hydro_core.functions.tree import Fn
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId, inputs_first
 from hydro_core.types.item import StreamType
 
-# What every drawing shows: boxes with labels, grouped by stratum, and the arrows between them.
+# The content of every drawing: boxes with labels, grouped by stratum, and the arrows between them.
 #
-# An arrow `waits` where its reader sees the stream only when it is complete (a handoff) and is
-# `late` where the reader sees it a tick later, so that a cycle through `prev` is seen to be none.
+# An arrow `waits` if its reader needs the stream complete (a handoff). It is `late` if its reader
+# sees the stream a tick later, so a cycle through `prev` is visibly none.
 
 
 _LONGEST = 34
@@ -27,7 +27,7 @@ _MOST_NAMES = 5
 
 
 class Role(Enum):
-    """What a box is drawn as."""
+    """The role of a box in the drawing."""
 
     INPUT = SOURCE.name
     OUTPUT = SINK.name
@@ -37,8 +37,8 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A node as it is drawn: `title` is the operator with its arguments, `name` what the program
-    calls it.
+    """A node as it is drawn: `title` is the operator with its arguments, `name` its name in the
+    program.
     """
 
     id: NodeId
@@ -49,13 +49,13 @@ class Box:
 
     @property
     def is_end(self) -> bool:
-        """Whether a stream of the program begins or ends here."""
+        """True if a stream of the program begins or ends here."""
         return self.role in (Role.INPUT, Role.OUTPUT)
 
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """A stream from one box to another; `label` is the port that it enters, where there are
+    """A stream from one box to another; `label` is the port that it enters, if there are
     several.
     """
 
@@ -76,10 +76,10 @@ class Picture:
     arrows: tuple[Arrow, ...]
     strata: tuple[int, ...] = field(default=())
     does: Mapping[int, str] = field(default_factory=dict)
-    """What each stratum does, in a few words."""
+    """By stratum: its blocking operators, in a few words."""
 
     def label(self, stratum: int) -> str:
-        """What a stratum is called: by its number and by what it does."""
+        """The label of a stratum: its number and its blocking operators."""
         return f"stratum {stratum}: {self.does[stratum]}"
 
 
@@ -89,7 +89,7 @@ def picture_of(
     types: Mapping[Endpoint, StreamType] | None = None,
 ) -> Picture:
     """The picture of a graph; without `strata` all boxes are in one group, without `types` arrows
-    have none.
+    have no types.
     """
     strata = strata or {}
     boxes = tuple(
@@ -102,9 +102,7 @@ def picture_of(
 
 
 def stratum_does(graph: Graph, strata: Mapping[NodeId, int], number: int) -> str:
-    """What a stratum does: the operators in it that wait for streams to be complete, by the names
-    that the program has for them.
-    """
+    """The blocking operators of a stratum, by their names in the program; else "as rows arrive"."""
     waiting = [node for node in graph if strata.get(node.id, 0) == number and _waits(node)]
     names = list(dict.fromkeys(map(_known_as, waiting)))
     more = ", …" if len(names) > _MOST_NAMES else ""
@@ -116,13 +114,13 @@ def _waits(node: Node) -> bool:
 
 
 def _known_as(node: Node) -> str:
-    """The name of the statement, or the operator's where the program gives it none."""
+    """The name of the statement, or the operator's name if the program gives it none."""
     operator, _, number = node.id.rpartition("_")
     return node.op.name if number.isdigit() and operator == node.op.name else _name(node)
 
 
 def title(node: Node) -> str:
-    """The operator with its arguments as they fit into a box: `map(lambda x: x + 1)`."""
+    """The operator with as many of its arguments as fit into a box: `map(lambda x: x + 1)`."""
     shown = [text for name, value in node.args.entries if (text := _argument(node, name, value))]
     inside = ", ".join(shown)
     if len(inside) > _LONGEST:
@@ -194,13 +192,13 @@ def _arrows(node: Node, types: Mapping[Endpoint, StreamType]) -> list[Arrow]:
     ]
 
 
-# Where boxes and arrows go: a layered layout, strata from top to bottom.
+# Positions of boxes and arrows: a layered layout, strata from top to bottom.
 #
-# A box stands one layer below the lowest box that it reads in the same tick, and every stratum
-# begins a layer of its own. Arrows that go over several layers pass through points in between,
-# which take part in the ordering like boxes; arrows that go back up (a tick later, or around a
-# cycle) are routed at the side. Within a layer the order comes from averages of neighbours, and
-# the coordinates are the least-squares answer to the same wish, with gaps.
+# A box is one layer below the lowest box that it reads in the same tick, and every stratum begins a
+# new layer. Arrows over several layers pass through points in between, which are ordered like
+# boxes; arrows upwards (a tick later, or around a cycle) are routed at the side. Within a layer the
+# order comes from averages of neighbours, and the coordinates are the least-squares solution for
+# the same averages, with gaps.
 
 
 LAYER_GAP = 64.0
@@ -210,7 +208,7 @@ _SWEEPS = 12
 
 @dataclass(frozen=True, slots=True)
 class BoxPlace:
-    """The centre of a box, and the layer that it is in."""
+    """The centre of a box, and its layer."""
 
     x: float
     y: float
@@ -219,7 +217,7 @@ class BoxPlace:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The points that an arrow passes, from centre to centre; `back` where it leads up."""
+    """The points of an arrow, from centre to centre; `back` if it leads up."""
 
     arrow: Arrow
     points: tuple[tuple[float, float], ...]
@@ -273,7 +271,7 @@ def _bands(
 
 
 def _layers(picture: Picture) -> dict[NodeId, int]:
-    """The layer of every box; arrows that close a cycle and those that come late do not count."""
+    """The layer of every box; arrows that close a cycle or are late do not count."""
     reads: dict[NodeId, list[NodeId]] = {box.id: [] for box in picture.boxes}
     stratum = {box.id: box.stratum for box in picture.boxes}
     for arrow in picture.arrows:
@@ -281,7 +279,7 @@ def _layers(picture: Picture) -> dict[NodeId, int]:
             reads[arrow.target].append(arrow.source)
     depth: dict[NodeId, int] = {}
     for node in inputs_first(reads, lambda box: reads[box][::-1]):
-        # The longest way, without the readings that close a cycle.
+        # The longest path, without inputs that close a cycle.
         depth[node] = max((depth[r] + 1 for r in reads[node] if r in depth), default=0)
     layers: dict[NodeId, int] = {}
     offset = 0

@@ -26,15 +26,15 @@ from hydro_core.functions.views import ITEM, field_of
 from hydro_core.optimize.rule import GLOBAL, Line, lines
 from hydro_core.types.item import ItemType, Row
 
-# What is known of aggregates: which go on from their results, and what others are made of.
+# Facts about aggregates: incremental ones, and aggregates that are computed from others.
 
 
 Found = tuple[str, tuple[Args, ...]]
-"""A fact of arguments, which are to be numbered."""
+"""A fact about arguments that have no number yet."""
 
 
 def facts_of(args: Args, item: ItemType, output: ItemType) -> Iterator[Found]:
-    """What is known of an aggregate with these arguments, over items of a type."""
+    """The facts about an aggregate with these arguments, over items of a type."""
     yield from _alone(args, item)
     if not isinstance(item, Row) or not isinstance(output, Row):
         return
@@ -51,7 +51,9 @@ def facts_of(args: Args, item: ItemType, output: ItemType) -> Iterator[Found]:
 
 
 def _alone(args: Args, item: ItemType) -> Iterator[Found]:
-    """Whether the aggregates go on as they are: over a history, and where rows go again."""
+    """Facts about aggregates that can be updated from their results: over a history, or with
+    retractions.
+    """
     if merging(args["aggregates"]) is not None:
         yield "mergeable", (args,)
     if has_inverse(args["aggregates"]) and isinstance(item, Row) and _is_exact(args, item):
@@ -59,12 +61,14 @@ def _alone(args: Args, item: ItemType) -> Iterator[Found]:
 
 
 def _is_exact(args: Args, item: Row) -> bool:
-    """Whether what is left of such rows is told by what has gone: sums of doubles are rounded."""
+    """True if retractions can be applied exactly to the results for such rows: sums of doubles are
+    rounded.
+    """
     return all(moving_split(a, item) == (a,) for _, a in args["aggregates"])
 
 
 def _distinct(args: Args, item: Row, output: Row) -> Iterator[Found]:
-    """Aggregates that see distinct values: alone, or apart from the others of the key."""
+    """Facts about aggregates over distinct values: alone, or apart from others of the key."""
     named: tuple[Named, ...] = args["aggregates"]
     counts = [a for _, a in named if AGGREGATES[a.function].over_distinct]
     if not counts or any(isinstance(c, Fn) for a in counts for c in a.arguments):
@@ -88,7 +92,7 @@ def _distinct(args: Args, item: Row, output: Row) -> Iterator[Found]:
 
 
 def _is_over(aggregate: Aggregate, columns: tuple[str | Fn, ...]) -> bool:
-    """Whether it is the same over the distinct rows of these columns."""
+    """True if the result is the same over the distinct rows of these columns."""
     spec = AGGREGATES[aggregate.function]
     if spec.over_distinct:
         return set(aggregate.arguments) == set(columns)
@@ -107,7 +111,9 @@ def _of_distinct_rows(args: Args, columns: tuple[str, ...], item: Row) -> Iterat
 
 
 def _over_rows(aggregate: Aggregate, there: Fn) -> Aggregate:
-    """What gives as much over distinct rows; `there`: whether all that is counted is there."""
+    """The aggregate that gives the same over distinct rows; `there`: true if no counted column is
+    null.
+    """
     counted = AGGREGATES[aggregate.function].over_distinct
     return Aggregate(counted, (there,)) if counted else aggregate
 
@@ -120,7 +126,7 @@ def _all_there(columns: tuple[str, ...], item: Row) -> Fn:
     return replace(function_of(tree, (ITEM,)), name="all_there", over=(item,))
 
 
-# Rules about results by key: what is stored of them, and how they go on from tick to tick.
+# Rules about keyed results: their stored state, and their updates from tick to tick.
 
 
 RESULTS: Mapping[OpSpec, OpSpec] = {
@@ -128,7 +134,7 @@ RESULTS: Mapping[OpSpec, OpSpec] = {
     for op in CATALOG.values()
     if isinstance(op.cls, ByKey) and (over_all := running(op)) is not None
 }
-"""The results by key that have a running form, with that form."""
+"""By keyed result: its incremental operator, if there is one."""
 
 _GOES_ON: Mapping[Summary, Line] = {
     Summary.FOLD: ("the fold goes on from where it was", "(accumulates ?f)"),
@@ -136,11 +142,11 @@ _GOES_ON: Mapping[Summary, Line] = {
     Summary.LATEST: ("a row that was not the latest of its key will not become it",),
     Summary.AGGREGATES: ("the aggregates are merged with those of the batch", "(mergeable ?f)"),
 }
-"""Why a result goes on by what is new, and where."""
+"""By kind of result: why it can be updated from new items, and the condition."""
 
 
 def variants(op: OpSpec) -> Mapping[str, Mapping[str, object]]:
-    """What follows the name of a result's shapes, with arguments of such: by key, and of all."""
+    """By suffix of a result's shapes, keyed and global: arguments that select the shape."""
     over_all = RESULTS.get(op, op)
     defaults = Args(tuple((a.name, a.default) for a in op.args))
     if over_all.at(defaults).zero == over_all.zero:
@@ -207,7 +213,7 @@ BY_HAND: tuple[Line, ...] = tuple(
         "(absorbs ?f)",
     )
     for op, over_all in RESULTS.items()
-    # a fold starts from a value that would count again in each tick
+    # the start of a fold would count again in each tick
     if isinstance(op.cls, ByKey) and op.cls.summary is not Summary.FOLD
     for variant in variants(op)
 )
@@ -235,4 +241,4 @@ INTRODUCED: tuple[tuple[OpSpec, Mapping[str, object]], ...] = (
     + tuple((RUNNING_TOP, {"n": 1, "by": by, "order": ("v",)}) for by in (("k",), None))
     + ((RUNNING_OVER, {"by": ("k",), "order": ("v",)}),)
 )
-"""The results that these rules bring in, as they are with these arguments."""
+"""The results that these rules introduce, with arguments that select their shapes."""

@@ -32,19 +32,18 @@ from hydro_core.optimize.rules.ordered import made_of_sorted, of_one_key
 from hydro_core.types.item import ItemType, Row, StreamType, Tuple, is_known
 from hydro_core.types.values import ValueProblem, conform
 
-# What is known of arguments: which folds accumulate, on what keys results are updated, how
-# aggregates combine.
+# Facts about arguments: folds that accumulate, keys of updated results, and merging of aggregates.
 
 
 EARLIER = frozenset(
     {"join_left", "join_right", "cross_left", "cross_right", "on_keys", "composed", "conjunct"}
 )
-"""Facts that let a filter go before something, or in parts."""
+"""Facts that let a filter go before an operator, or be split."""
 
 
 @dataclass(slots=True)
 class _Facts:
-    """What is known of a program, and who may be asked what by rules."""
+    """The facts of a program, and the items that rules may call functions with."""
 
     loaded: LoadedProblem
     payloads: dict[Payload, int]
@@ -52,7 +51,7 @@ class _Facts:
     uses: FunctionUses = field(default_factory=FunctionUses)
 
     def add(self, name: str, *args: Args | int | str) -> None:
-        """Something is known, of streams by their names and of arguments."""
+        """Adds a fact about streams, by their names, and arguments."""
         self.found.setdefault((name, tuple(map(self._key, args))))
 
     def _key(self, arg: Args | int | str) -> int | str:
@@ -61,18 +60,18 @@ class _Facts:
         return arg
 
     def asked(self, stream: Endpoint, *args: Args) -> None:
-        """The functions in arguments may be asked about the items of a stream."""
+        """Rules may call the functions in arguments with the items of a stream."""
         item, there = self.loaded.typed.types[stream].item, stream.node in self.loaded.solid
         for fn in (fn for some in args for fn in functions_of(some)):
             self.uses.add(fn, item, there=there)
 
 
 def with_facts(loaded: LoadedProblem) -> Problem:
-    """The problem with all that is known of its arguments."""
+    """The problem with all facts about its arguments."""
     problem = loaded.problem
     facts = _Facts(loaded, {p: i for i, p in enumerate(problem.payloads)})
     for payload, nodes in _by_payload(loaded, facts.payloads).items():
-        # what goes on from a stored result may have the arguments of the fold
+        # an incremental fold has the same arguments
         folds = [n for n in nodes if isinstance(n.cls, ByKey) and n.cls.is_fold]
         if folds and all(_accumulates(loaded, n) for n in folds):
             facts.add("accumulates", payload)
@@ -95,7 +94,7 @@ def with_facts(loaded: LoadedProblem) -> Problem:
 
 
 def _of_single(facts: _Facts, *, has_matches: bool) -> None:
-    """What is compared with a single item, and may be asked for matches before."""
+    """Facts about comparisons with a single item, which semi and anti joins may go before."""
     found = list(kept_rows(facts.loaded)) if has_matches else []
     for name, kept, columns in found:
         facts.add("kept", name, kept, columns)
@@ -110,7 +109,7 @@ def _of_single(facts: _Facts, *, has_matches: bool) -> None:
 
 
 def _of_streams(facts: _Facts) -> None:
-    """Where no item ever comes, and what a stream is then: a literal without items, of its type."""
+    """Streams that never have an item, each with an equal literal: no items, of its type."""
     loaded, problem = facts.loaded, facts.loaded.problem
     unfilled = unfilled_streams(problem)
     sorts = {d.name: problem.shapes[d.shape].output for d in problem.definitions}
@@ -123,7 +122,7 @@ def _of_streams(facts: _Facts) -> None:
 
 
 def _of_uses(facts: _Facts, *, has_matches: bool) -> None:
-    """Which arguments have functions that all have a value for every item they may be asked."""
+    """Arguments whose functions have a value for every item that they may be called with."""
     for node in facts.loaded.origins.values():
         if len(node.inputs) == 1:
             facts.asked(node.inputs[0], node.args)
@@ -131,8 +130,8 @@ def _of_uses(facts: _Facts, *, has_matches: bool) -> None:
         fns = tuple(functions_of(payload.args))
         if fns and facts.uses.are_total(fns):
             facts.add("total", number)
-    # filters in every order are very many: one goes before another if it may then go further,
-    # and before what has a match any may go
+    # There are too many orders of filters. One may go before another only if it can then move
+    # further, and any before a match.
     moving = {args[0] for name, args in facts.found if name in EARLIER}
     for number in facts.payloads.values():
         if ("total", (number,)) in facts.found and (has_matches or number in moving):
@@ -140,7 +139,7 @@ def _of_uses(facts: _Facts, *, has_matches: bool) -> None:
 
 
 def _of_node(node: Node, facts: _Facts) -> None:
-    """What is known of a node's arguments, used as they are on items of one type."""
+    """Facts about a node's arguments, which are used on items of one type."""
     types = facts.loaded.typed.types
     if _aggregates(node):
         item, output = types[node.inputs[0]].item, types[Endpoint(node.id)].item
@@ -171,7 +170,7 @@ def _aggregates(node: Node) -> bool:
 
 
 def _of_one_type(loaded: LoadedProblem) -> Iterator[Node]:
-    """The nodes of which what is said of one holds of all with these arguments."""
+    """The nodes for which a fact about one holds for all nodes with the same arguments."""
     types = loaded.typed.types
     uses: dict[object, set[object]] = {}
     nodes = [n for n in loaded.origins.values() if Endpoint(n.id) in types]
@@ -185,10 +184,10 @@ def _of_one_type(loaded: LoadedProblem) -> Iterator[Node]:
 
 
 def _use(node: Node, args: Args, types: Mapping[Endpoint, StreamType]) -> tuple[object, object]:
-    """What facts of these arguments go by, and what they depend on beside that.
+    """The identity of facts about these arguments, and the types that they depend on.
 
-    Those of an aggregate depend on the columns that it looks at. The others are about filters, each
-    of which is asked about items of one type: what the node gives.
+    Facts about an aggregate depend on the columns that it reads. Other facts are about filters,
+    each called with items of one type: those of the node's output.
     """
     items = tuple(types[e].item for e in node.inputs)
     output = types[Endpoint(node.id)].item
@@ -204,7 +203,7 @@ def _use(node: Node, args: Args, types: Mapping[Endpoint, StreamType]) -> tuple[
 
 
 def _by_payload(loaded: LoadedProblem, numbers: Mapping[Payload, int]) -> Mapping[int, list[Node]]:
-    """The nodes that have the same arguments."""
+    """By number of arguments: the nodes that have them."""
     found: dict[int, list[Node]] = {}
     for node in loaded.origins.values():
         number = numbers.get(Payload(node.args))
@@ -214,7 +213,7 @@ def _by_payload(loaded: LoadedProblem, numbers: Mapping[Payload, int]) -> Mappin
 
 
 def _absorbs(node: Node) -> bool:
-    """Whether a result counts for the items that it was made of, in any order."""
+    """True if the result may stand for the items that it was computed from, in any order."""
     if not isinstance(node.cls, ByKey) or "init" in node.args:
         return False
     if "aggregates" in node.args:
@@ -227,9 +226,7 @@ def _absorbs(node: Node) -> bool:
 
 
 def _accumulates(loaded: LoadedProblem, node: Node) -> bool:
-    """Whether the stored result of a fold is the accumulator itself, as it is: nothing is widened
-    when it is stored.
-    """
+    """True if the stored result of a fold is the accumulator itself, without coercion."""
     types = loaded.typed.types
     item, output = types[node.inputs[0]].item, types[Endpoint(node.id)].item
     fn, by = node.args["f"], node.args.get("by")
@@ -272,7 +269,7 @@ def _accumulator(output: ItemType, by: tuple[str, ...] | None, init: object) -> 
             return None
 
 
-# Rules that ask a function earlier than the program does, so that state stays small.
+# Rules that call a filter earlier than the program does, so that state stays small.
 
 
 FILTERS: tuple[Line, ...] = (
@@ -341,7 +338,7 @@ filter-swap: (filter ?p (filter ?q ?a)) => (filter ?q (filter ?p ?a))
 )
 
 
-# What is known of matches in a history: which of them are new.
+# Rules about matches in a history: which of them are new.
 
 
 MATCHES: tuple[Line, ...] = (

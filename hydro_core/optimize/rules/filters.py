@@ -35,16 +35,16 @@ from hydro_core.optimize.load import LoadedProblem
 from hydro_core.optimize.rules.aggregates import Found
 from hydro_core.types.item import FLOATS, Decimal, ItemType, Row, Scalar
 
-# Which filters may go before which operators, and as what functions; which are two in one.
+# Filters that may go before operators, as which functions, and filters that may be split in two.
 
 
 MAX_FILTERS = 60
-"""Filters, the program's and moved ones, that are looked at."""
+"""The limit of filters that are analysed, original and moved ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class _MovableFilter:
-    """A filter that is asked of the items of a stream: it may move up from there."""
+    """A filter on the items of a stream, from which it may move up."""
 
     args: Args
     stream: Endpoint
@@ -52,21 +52,21 @@ class _MovableFilter:
 
     @property
     def item(self) -> ItemType:
-        """The items that it is asked about."""
+        """The type of the items that it is called with."""
         return self.loaded.typed.types[self.stream].item
 
     @property
     def there(self) -> bool:
-        """Whether none of them is null."""
+        """True if none of the items is null."""
         return self.stream.node in self.loaded.solid
 
 
 def earlier_filters(
     loaded: LoadedProblem, nodes: Sequence[Node], uses: FunctionUses
 ) -> Iterator[Found]:
-    """The facts that let filters go before nodes, which are used on items of one type each.
+    """The facts that let filters go before nodes, each used on items of one type.
 
-    What the filters are then asked about is added to `uses`.
+    The types of the items that the moved filters are called with are added to `uses`.
     """
     typed = loaded.typed
     filters = [n for n in loaded.origins.values() if n.cls == PerItem(ItemEffect.SOME)]
@@ -92,7 +92,8 @@ def earlier_filters(
             for fact, moved, side in _before(typed, node, fn, item):
                 own = (node.args,) if node.spec.args else ()
                 on = _MovableFilter(_filter(moved), node.inputs[side], loaded)
-                # beside others it sees items without a partner: it must have a value for each
+                # with another input it sees items without a partner, too: it needs a value for each
+                # of them
                 if len(node.inputs) == 1 or is_total(moved, on.item, there=on.there):
                     yield fact, (args, *own, on.args)
                     waiting.append(on)
@@ -103,10 +104,9 @@ def _filter(fn: Fn) -> Args:
 
 
 def conjuncts(fn: Fn, item: ItemType) -> Iterator[tuple[Fn, Fn]]:
-    """The two parts of an `and`, or of a `not` of an `or`, the one that is asked first before the
-    other.
+    """The two parts of an `and`, or of a `not` of an `or`, in the order of evaluation.
 
-    Where the second has a value for every item, it may be asked first as well.
+    If the second has a value for every item, the two are also given in the other order.
     """
     if fn.tree is None or not is_complete(fn.tree):
         return
@@ -127,19 +127,23 @@ def conjuncts(fn: Fn, item: ItemType) -> Iterator[tuple[Fn, Fn]]:
 
 
 def _of_columns(fn: Fn, row: Row) -> Fn | None:
-    """The function on the row's columns, null of a null row, on which it would fail."""
+    """The function on the row's columns; it gives null for a null row, on which the function itself
+    fails.
+    """
     if columns_of(fn) is None:
         return None
     return through(fn, row_view(row, {n: n for n in row.names}), row)
 
 
 def _part(fn: Fn, tree: Expr) -> Fn:
-    """A part of a function as one of its own, at the place of the whole."""
+    """A part of a function as a function of its own, at the span of the whole."""
     return replace(function_of(tree, fn.params, like=fn), name=fn.name, over=fn.over)
 
 
 def _before(typed: Typed, node: Node, fn: Fn, output: ItemType) -> Iterator[tuple[str, Fn, int]]:
-    """The facts that let the filter go before the node: as what function, on which input."""
+    """The facts that let the filter go before the node, each with the moved function and its
+    input.
+    """
     inputs = tuple(typed.types[e].item for e in node.inputs)
     cls = node.cls
     view: Expr | None
@@ -166,7 +170,7 @@ def _before_sides(
     typed: Typed, node: Node, cls: Product, fn: Fn, output: ItemType
 ) -> Iterator[tuple[str, Fn, int]]:
     for side, name in enumerate(("left", "right")):
-        # an item that is padded where the other side has none must not be asked about that side
+        # a filter that needs this side cannot go before a join that pads it
         if cls.keeps - {side}:
             continue
         item = typed.types[node.inputs[side]].item
@@ -184,7 +188,7 @@ def _side(node: Node, cls: Product, output: ItemType, item: ItemType, side: int)
 
 
 def _projected(node: Node, cls: Projection, item: ItemType, output: ItemType) -> Expr | None:
-    """The row that the node makes: its columns that are columns of what it gets, nothing else."""
+    """The row of the node's output, with only those columns that are columns of its input."""
     if not isinstance(item, Row) or not isinstance(output, Row):
         return None
     made = cls.columns(node.args, item.names)
@@ -192,7 +196,7 @@ def _projected(node: Node, cls: Projection, item: ItemType, output: ItemType) ->
 
 
 def _handed_on(fn: Fn, item: ItemType) -> Expr | None:
-    """What a function makes, as far as it only hands on what it gets."""
+    """The result of a function, with only those parts that it forwards unchanged."""
     tree = normal_tree(fn, (item,), partly=True)
     return None if tree is None else _view_of(tree)
 
@@ -208,18 +212,18 @@ def _view_of(tree: Expr) -> Expr | None:
     return Make(tree.kind, tuple(views), names)
 
 
-# Where a match may be asked for before rows are brought together with a single item.
+# Semi and anti joins that may go before a comparison with a single item.
 #
-# What is compared with one item that changes, a mean of all, is compared anew in each tick. Which
-# of the rows have a match does not depend on it, and what has one is kept from tick to tick: so
-# only rows that pass the match are compared.
+# Rows that are compared with a changing item, such as a mean of all rows, are compared again in
+# each tick. Their matches do not depend on that item, so the matched rows can be stored, and only
+# these are compared.
 
 
 KeySet = frozenset[str]
 
 
 def first_of_pairs(node: Node) -> bool:
-    """Whether a node gives the first part of each pair as it is."""
+    """True if a node gives the first part of each pair unchanged."""
     if node.cls != PerItem(ItemEffect.ONE):
         return False
     fn = node.args["f"]
@@ -227,9 +231,10 @@ def first_of_pairs(node: Node) -> bool:
 
 
 def kept_rows(loaded: LoadedProblem) -> Iterator[tuple[str, Args, Args]]:
-    """Streams of rows, each there once, that are compared with a single item.
+    """Streams of rows without duplicates that are compared with a single item.
 
-    Each with the aggregate that keeps its rows as they are, and the columns that give them back.
+    Each comes with the aggregate whose keys are the whole rows, and the columns that restore the
+    rows.
     """
     typed, graph = loaded.typed, loaded.typed.graph
     for node in loaded.origins.values():
@@ -246,10 +251,11 @@ def kept_rows(loaded: LoadedProblem) -> Iterator[tuple[str, Args, Args]]:
 
 
 def equal_to_single(loaded: LoadedProblem) -> Iterator[tuple[Args, ...]]:
-    """Filters of what is brought together with a single item, where a column of both is equal.
+    """Filters of pairs with a single item that require a column of both to be equal.
 
-    Each with the join that keeps the same rows, and where the columns have other names the new ones
-    of the single item. What one function takes for equal the other does, too, but for NaN.
+    Each comes with the semi join that keeps the same rows, and, where the two columns have
+    different names, the renaming of the single item's column. The filter and the join agree on
+    equality except for NaN.
     """
     typed, graph = loaded.typed, loaded.typed.graph
     for node in loaded.origins.values():
@@ -275,7 +281,9 @@ def equal_to_single(loaded: LoadedProblem) -> Iterator[tuple[Args, ...]]:
 
 
 def _equal_columns(fn: Fn) -> tuple[str, str] | None:
-    """The columns of the first and the second part of a pair that a function compares, alone."""
+    """The columns of the first and the second part of a pair that a function compares, and nothing
+    else.
+    """
     match fn.tree:
         case Op("==", (Part(Param(one)) as left, Part(Param(two)) as right)):
             own, other = column_of(left), column_of(right)
@@ -289,14 +297,14 @@ def _equal_columns(fn: Fn) -> tuple[str, str] | None:
 
 
 def _are_exact(one: ItemType | None, other: ItemType | None) -> bool:
-    """Whether values of both types are equal to functions where they are so as keys."""
+    """True if values of both types are equal in functions exactly if they are equal as keys."""
     if isinstance(one, Scalar):
         return one == other and one.name not in FLOATS
     return isinstance(one, Decimal) and one == other
 
 
 def _keys(loaded: LoadedProblem, node: Node) -> KeySet | None:
-    """Columns of which no two rows of a node have the same values; None where none are known."""
+    """Columns that are a key of a node's rows; None if none are known."""
     cls, item = node.cls, loaded.typed.types[Endpoint(node.id)].item
     graph = loaded.typed.graph
     match cls:

@@ -23,25 +23,24 @@ from hydro_core.optimize.rule import GLOBAL, SINGLE, Line, lines
 from hydro_core.optimize.rules.aggregates import Found
 from hydro_core.types.item import LONG, Field, ItemType, Row
 
-# What is made of a sorted stream, as what goes by the order of a key's rows itself.
+# Operators on sorted streams, as operators that use the order of a key's rows themselves.
 #
-# A sort goes through all items in each tick. The first of them, or of each key, are those that
-# `top` finds, by the same order and with the same ties; they alone are then sorted. What goes
-# from one item of a key to the next looks at the items of the keys that change, if it knows their
-# order.
+# A sort reads all items in each tick. The first items, of all or of each key, are also those of
+# `top`, by the same order and with the same tie-break; only these need to be sorted. A fold or scan
+# over the items of a key reads only the keys that change, if it has the order as an argument.
 
 
 _ORDERED = ((SORT.name, "", "(itself ?g)"), (SORT_BY_KEY.name, " ?g", ""))
-"""What gives an order: the shape's name, its arguments, and what is known of these."""
+"""Sorts: the shape's name, its arguments, and the condition on these."""
 _FIRST = (
     (LIMIT.name, TOP.name, "first_of_key"),
     (LIMIT.name, f"{TOP.name}{GLOBAL}", "first_of_all"),
     (f"{LIMIT.name}{SINGLE}", f"{TOP.name}{GLOBAL}", "first_of_all"),
     (UNIQUE_KEYED.name, TOP.name, "first_of_key"),
 )
-"""What takes the first items: the shapes' names, sorted and not, and what is known of it."""
+"""Operators that give the first items: the shapes on a sorted stream and on a bag, and the fact."""
 _STEPS = (FOLD_KEYED, REDUCE_KEYED)
-"""What goes from one item of a key to the next, and gives the last result alone."""
+"""Folds over the items of a key that give only the last result."""
 
 
 def _lines() -> Iterator[Line]:
@@ -80,11 +79,11 @@ IN_ORDER: tuple[Line, ...] = tuple(_lines())
 INTRODUCED: tuple[tuple[OpSpec, Mapping[str, object]], ...] = tuple(
     (TOP, {"n": 1, "by": by, "order": ("v",)}) for by in (("k",), None)
 ) + tuple((op, {"order": ("v",)}) for op in SORTED)
-"""What these rules bring in, as it is with these arguments."""
+"""The operators that these rules introduce, with arguments that select their shapes."""
 
 
 def made_of_sorted(loaded: LoadedProblem) -> Iterator[Found]:
-    """What is known of operators that go by the order of a sorted stream."""
+    """Facts about operators that use the order of a sorted stream."""
     nodes = tuple(loaded.origins.values())
     takers = [n for n in nodes if _takes_first(n)]
     steps = [n for n in nodes if n.op in (*_STEPS, SCAN_KEYED)]
@@ -113,7 +112,7 @@ def made_of_sorted(loaded: LoadedProblem) -> Iterator[Found]:
 
 
 def _takes_first(node: Node) -> bool:
-    """Whether it takes the first items, of all or of keys that are columns."""
+    """True if the node gives the first items, of all or of keys that are columns."""
     cls = node.cls
     if not isinstance(cls, PositionalOrder):
         return False
@@ -122,7 +121,7 @@ def _takes_first(node: Node) -> bool:
 
 
 def _order(sort: Node, item: ItemType) -> tuple[str, ...] | Fn:
-    """What a sort goes by: a function, or the items themselves."""
+    """The order of a sort: a function, the columns of rows, or the items themselves."""
     if sort.args:
         given: Fn = sort.args["f"]
         return given
@@ -131,10 +130,10 @@ def _order(sort: Node, item: ItemType) -> tuple[str, ...] | Fn:
     return replace(function_of(Param(ITEM), (ITEM,)), over=(item,))
 
 
-# `over` without a key, as that of one key: all rows have the same.
+# `over` without a key, as `over` by one key that all rows have.
 #
-# A history of one key goes on from its last rows as that of many does. The key is a column that
-# is 0 in each row, so that whoever looks up rows by keys finds these.
+# It is then updated from the last rows of a key, as with many keys. The key is a column that is 0
+# in each row, so lookups by key match all rows.
 
 
 ONE_KEY = lines(f"""
@@ -147,9 +146,10 @@ INTRODUCED_FOR_ONE_KEY: tuple[tuple[OpSpec, dict[str, object]], ...] = ((WITH_CO
 
 
 def of_one_key(args: Args, item: ItemType, output: ItemType) -> Sequence[Args] | None:
-    """The arguments of what gives all rows a key, of `over` by it, and of what leaves it out.
+    """The arguments of `over`, of the projection that adds a key, of `over` by it, and of the
+    `select` without it.
 
-    None where `over` has a key, looks at more than the rows before, or at whole rows.
+    None if `over` has a key, or if a function needs more than the rows before, or whole rows.
     """
     if args["by"] is not None or not isinstance(item, Row) or not isinstance(output, Row):
         return None
