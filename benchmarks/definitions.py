@@ -20,8 +20,8 @@ from typing import Any
 
 from benchmarks.fresh import flights_in, program_at
 from benchmarks.measure import Ratio, note, parser_of, report
-from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.ledger import Ledger
+from hydro_core.spark.store.ledger.records import Commit
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.runner import TickRunner
 

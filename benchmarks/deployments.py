@@ -34,7 +34,7 @@ from benchmarks.year import Ours
 from hydro_core.plan.planner import WantedTables, bootstrap
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.pipeline.start_rework import first_again
+from hydro_core.spark.pipeline.rework import first_again
 from hydro_core.ticks.calendar import TickWindow
 from hydrotick.deploy.deployments import plan_as_written
 from hydrotick.deploy.planning import DeployOptions, DeployPlan, Work, plan_deployment

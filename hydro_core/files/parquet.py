@@ -112,13 +112,6 @@ def delta_rows(table: DeltaTable) -> Dataset:
     return rows  # type: ignore[no-any-return]
 
 
-def copy_parquet(file: Path, to: Path, schema: pa.Schema) -> None:
-    """Writes the rows of a file into another, in these types."""
-    with opened_parquet(file) as rows, pq.ParquetWriter(to, schema) as writer:
-        for batch in rows.iter_batches():
-            writer.write_table(pa.Table.from_batches([batch]).cast(schema))
-
-
 def write_parquet_file(rows: pa.Table, file: DataPlace) -> int:
     """Writes rows into a file, and gives its bytes."""
     if isinstance(file, Path):
@@ -173,11 +166,6 @@ class _Sink(RawIOBase):
         self._before += len(found)
         self._held.clear()
         return found
-
-
-def has_int96(file: Path) -> bool:
-    """Whether a file has timestamps as INT96, by its footer."""
-    return _has_int96(pq.read_metadata(file))
 
 
 def may_be_finer(metadata: pq.FileMetaData) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -12,7 +12,7 @@ from hydro_core.storage.remote import DataPlace, RemotePath, file_known
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from deltalake import DeltaTable
+    from deltalake import DeltaTable, Transaction
 
 
 _MOST = 16
@@ -89,6 +89,31 @@ def created_table(
         name=name,
         configuration=configuration,
         storage_options=options,
+    )
+
+
+def write_table(
+    place: DataPlace,
+    rows: pa.Table,
+    name: str,
+    configuration: Mapping[str, str | None] | None,
+    numbers: Sequence[Transaction],
+) -> None:
+    """Makes a Delta table with rows by one commit: it is there with all of them, or not at all.
+
+    Raises:
+        DeltaError: there is one.
+    """
+    from deltalake import CommitProperties, write_deltalake
+
+    write_deltalake(
+        _url(place) if isinstance(place, RemotePath) else str(place),
+        rows,
+        mode="error",
+        name=name,
+        configuration=configuration,
+        commit_properties=CommitProperties(app_transactions=list(numbers)),
+        storage_options=place.for_delta if isinstance(place, RemotePath) else None,
     )
 
 

@@ -10,20 +10,21 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 from hydro_core.cli.command import Asked, MisuseError
 from hydro_core.errors import DataError
 from hydro_core.machine.faults import faults_as_errors, raise_outage, refuse_below_file, refuse_path
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.pipeline.copy import (
+from hydro_core.spark.pipeline.copies import (
     copy_pipeline,
     damaged_files,
     hashes_of,
     restore_pipeline,
 )
+from hydro_core.spark.store.layout import refuse_other_format, this_version
 from hydro_core.spark.store.ledger.ledger import Ledger, state_error
-from hydro_core.spark.store.stored_format import refuse_other_format, this_version
 from hydro_core.storage.places import entries_in, write_whole
 from hydro_core.storage.remote import DataPlace, place_at
 from hydro_core.types.records import as_record, of_record
@@ -100,39 +101,31 @@ def restore(options: Asked) -> int:
             )
         refuse_other_format(at / flow.name)
     runner = TickRunner(found.settings)
-    before = {flow.name: _last(flow, runner.directory(flow)) for flow in flows}
-    lines = [
-        f"{flow.name}: up to tick {note.flows[flow.name]}, the copy of {note.made}; now "
-        + (f"it is up to {before[flow.name]}" if before[flow.name] else "no tick is committed")
-        for flow in flows
-    ]
-    keys = [(flow.name, note.flows[flow.name]) for flow in flows]
-    ticks = [{"flow": name, "tick": key, "before": before[name]} for name, key in keys]
-    told = {"copy": str(at), "made": note.made, "flows": ticks}
+    keys = {flow.name: note.flows[flow.name] for flow in flows}
+    record = {"copy": str(at), "made": note.made, "flows": keys}
+    lines = [f"{name}: up to tick {key}, the copy of {note.made}" for name, key in keys.items()]
     if options.dry_run:
         text = "\n".join(["The copy is whole; it would be restored:", *lines])
-        console.give({**told, "restored": False}, text)
+        console.give({**record, "restored": False}, text)
         return _CHANGES
     console.say("This restores", *(f"  {line}" for line in lines))
     console.say("What was committed since is computed again from what has landed.")
     if not console.agreed("Nothing was changed."):
         return _UNCHANGED
     for flow in flows:
-        _restore(flow, at / flow.name, note, runner)
-    done = [f"{n}: restored up to tick {key}; the ticks after it are open" for n, key in keys]
-    console.give({**told, "restored": True}, "\n".join(done))
+        with open_existing(runner.project.dagster_home) as instance:
+            if instance is not None:
+                end_orphans(instance, flow)
+            restore_pipeline(at / flow.name, note.hashes[flow.name], runner.directory(flow))
+            if instance is not None:
+                # Dagster has the committed ticks then, and no others.
+                instance.wipe_assets(recorded_tables(instance, flow))
+                record_committed(flow, runner, instance)
+    done = (
+        f"{n}: restored up to tick {key}; the ticks after it are open" for n, key in keys.items()
+    )
+    console.give({**record, "restored": True}, "\n".join(done))
     return _DONE
-
-
-def _restore(flow: FlowAsset, source: DataPlace, note: CopyNote, runner: TickRunner) -> None:
-    """Restores a flow; Dagster has its committed ticks then, and no others."""
-    with open_existing(runner.project.dagster_home) as instance:
-        if instance is not None:
-            end_orphans(instance, flow)
-        restore_pipeline(source, note.hashes[flow.name], runner.directory(flow))
-        if instance is not None:
-            instance.wipe_assets(recorded_tables(instance, flow))
-            record_committed(flow, runner, instance)
 
 
 def _refuse_used(to: DataPlace, found: Project) -> None:
@@ -151,18 +144,10 @@ def _readers_first(found: Project) -> list[str]:
     """The names of all flows, each before those that it reads; what one reads whose asset is wrong
     is not known, so it comes first.
     """
-    named, ordered = {flow.name: flow for flow in found.flows}, dict[str, None]()
-
-    def fed_first(name: str) -> None:
-        for read in named[name].reads.values():
-            if read.flow in named and read.flow not in ordered:
-                fed_first(read.flow)
-        ordered.setdefault(name)
-
-    for name in named:
-        fed_first(name)
-    broken = [one.name for one in found.broken if one.name not in named]
-    return [*broken, *reversed(ordered)]
+    names = {flow.name for flow in found.flows}
+    read = {f.name: {one.flow for one in f.reads.values()} & names for f in found.flows}
+    broken = [one.name for one in found.broken if one.name not in names]
+    return [*broken, *reversed([*TopologicalSorter(read).static_order()])]
 
 
 def _read_note(at: DataPlace) -> CopyNote:
@@ -202,15 +187,6 @@ def _asked_flows(options: Asked, note: CopyNote, found: Project) -> Sequence[Flo
                 cure = f"restore both: `hydrotick restore {options.copy} {both}`"
             raise _wrong(f"`{flow.name}` has read what `{read[0]}` gave after the copy", cure)
     return [flow_named(name, found) for name in _readers_first(found) if name in names]
-
-
-def _last(flow: FlowAsset, directory: DataPlace) -> str | None:
-    """The key of the last committed tick; None where there is none, or the ledger is broken."""
-    try:
-        last = Ledger(directory).last_tick
-    except DataError:
-        return None
-    return None if last is None or last < 0 else flow.ticks.calendar.window(last).key
 
 
 def _key(found: Project, name: str, last: int) -> str:

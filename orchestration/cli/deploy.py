@@ -18,11 +18,11 @@ from ..deploy.switch import compare, predecessor, roll_back
 from ..deploy.switch import deploy as switch_to
 from ..project import project
 from ..project.console import Console, asked_flow, telling_computed
-from ..runner.ranges import OnComputed, with_another_jvm
+from ..runner.correction import OnComputed, with_another_jvm
 from ..runner.runner import TickRunner
 
 if TYPE_CHECKING:
-    from hydro_core.spark.store.ledger.commit import Commit
+    from hydro_core.spark.store.ledger.records import Commit
 
 
 NOTHING, CHANGES = 0, 3

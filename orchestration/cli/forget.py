@@ -17,10 +17,9 @@ from ..code_location.records import runs_with
 from ..instance.opening import open_existing
 from ..project import project
 from ..project.console import Console, asked_flow, value_in, wrong_where
+from ..runner.forgetting import ForgetPlan, WhoseRows, forget_plan
 from ..runner.forgetting import forget as forget_rows
-from ..runner.forgetting import refuse_files
 from ..runner.runner import TickRunner
-from ..runner.to_forget import ToForget, WhoseRows, to_forget
 from .backfill import record_deployed
 
 _NOTHING, _REFUSED, _THERE = 0, 1, 3
@@ -31,21 +30,20 @@ def forget(options: Asked) -> int:
     flow, settings = asked_flow(options)
     console, runner = Console(options), TickRunner(settings)
     values = _values(flow, runner, options.where)
-    found = to_forget(runner, flow, values)
+    plan = forget_plan(runner, flow, values)
     readers = list(_readers(flow))
-    told = _as_json(found, options.where, readers)
+    record = _as_json(plan, options.where, readers)
+    lines = list(_lines(plan, options.where, readers))
     if options.dry_run:
-        console.give(
-            {**told, "commit": None, "runs": []}, "\n".join(_lines(found, options.where, readers))
-        )
-        return _NOTHING if found.is_nothing else _THERE
-    refuse_files(found)
-    console.say(*_lines(found, options.where, readers))
+        console.give({**record, "commit": None, "runs": []}, "\n".join(lines))
+        return _NOTHING if plan.is_nothing else _THERE
+    plan.refuse_landed()
+    console.say(*lines)
     console.say("There is no way back: earlier versions of its tables go, and what rollback needs.")
     if not console.agreed():
         return _REFUSED
     began = time.monotonic()
-    commit = forget_rows(found, console.say, project.current().flows)
+    commit = forget_rows(plan, console.say)
     if commit is not None:
         record_deployed(flow, runner)
     console.say(f"{flow.name}: forgotten in {time.monotonic() - began:.1f} s")
@@ -60,7 +58,7 @@ def forget(options: Asked) -> int:
     in_store = isinstance(settings.pipelines, RemotePath)
     kept = ", versions of objects that the store keeps" if in_store else ""
     console.say(f"Copies, backups{kept} and logs are not reached.")
-    console.give({**told, "commit": commit, "runs": runs})
+    console.give({**record, "commit": commit, "runs": runs})
     return _NOTHING
 
 
@@ -105,66 +103,55 @@ def _readers(flow: FlowAsset) -> Iterator[str]:
                 break
 
 
-def _lines(found: ToForget, where: Sequence[str], readers: Sequence[str]) -> Iterator[str]:
-    yield f"{found.flow.name}: rows of {' and '.join(where)}"
-    width = max(map(len, (*(f"landing/{n}" for n in found.landed), *found.tables)), default=0)
-    for one, landed in found.landed.items():
+def _lines(plan: ForgetPlan, where: Sequence[str], readers: Sequence[str]) -> Iterator[str]:
+    yield f"{plan.flow.name}: rows of {' and '.join(where)}"
+    width = max(map(len, (*(f"landing/{n}" for n in plan.landed), *plan.stored)), default=0)
+    for name, landed in plan.landed.items():
         whose = f" (output of `{landed.by_flow}`)" if landed.by_flow else ""
-        yield f"  {f'landing/{one}':<{width}}  {landed.rows:,}{whose}"
-        yield from (
-            f"    {n:,} in {file}" for file, n in landed.files.items() if not landed.is_delta
-        )
-        if one in found.gone and not found.gone[one].is_nothing:
-            yield f"    taken for theirs: {found.says_gone(one)}"
-    for table, rows in found.tables.items():
-        yield f"  {table:<{width}}  {rows:,}"
-    if found.replaced:
-        yield f"  {'history':<{width}}  {found.replaced:,}"
-    yield from _way(found)
+        yield f"  {f'landing/{name}':<{width}}  {landed.rows:,} row(s){whose}"
+        yield from (f"    {rows:,} in {file}" for file, rows in landed.files.items())
+        if landed.removed:
+            yield f"    removed since it was read: {landed.removed}"
+    for table, files in plan.stored.items():
+        yield f"  {table:<{width}}  in {files:,} file(s)"
+    yield from _way(plan)
     if readers:
         listed = ", ".join(f"`{one}`" for one in readers)
         yield f"Forget them next in what reads the same, or what this gives: {listed}."
 
 
-def _way(found: ToForget) -> Iterator[str]:
+def _way(plan: ForgetPlan) -> Iterator[str]:
     """How the tables come to be without the rows."""
-    window = found.flow.ticks.calendar.window
-    if found.begun:
-        yield "A deletion was begun before, and is ended now."
-    if found.is_nothing:
+    window = plan.flow.ticks.calendar.window
+    if plan.is_nothing:
         yield "Nothing is known to be there."
-    elif not found.done:
+    elif not plan.done:
         yield "No tick is committed."
-    elif found.is_by_key:
-        yield "They are taken out of the tables by their key; no tick is computed."
-    elif found.first is None:
-        yield "No committed tick has read one, so none is computed again; history goes."
+    elif plan.first is None:
+        yield "No committed tick has read a row that is gone by now; the history of tables goes."
     else:
-        ticks = found.done - found.first
-        span = f"{window(found.first).key} to {window(found.done - 1).key}"
-        yield f"{span} ({ticks:,} tick(s)) are computed again without them, in one commit:"
-        yield from (f"  {why}" for why in found.keyed.obstacles)
+        ticks = plan.done - plan.first
+        span = f"{window(plan.first).key} to {window(plan.done - 1).key}"
+        yield f"{span} ({ticks:,} tick(s)) are computed again from what is landed, in one commit;"
+        yield "then the history of tables goes."
 
 
-def _as_json(found: ToForget, where: Sequence[str], readers: Sequence[str]) -> dict[str, Any]:
-    window = found.flow.ticks.calendar.window
+def _as_json(plan: ForgetPlan, where: Sequence[str], readers: Sequence[str]) -> dict[str, Any]:
+    window = plan.flow.ticks.calendar.window
     return {
-        "flow": found.flow.name,
+        "flow": plan.flow.name,
         "where": list(where),
         "landed": {
             name: {
-                "rows": one.rows,
-                "files": {str(file): n for file, n in one.files.items()},
-                "gone": found.says_gone(name) if name in found.gone else "",
+                "rows": landed.rows,
+                "files": {str(file): rows for file, rows in landed.files.items()},
+                "removed": landed.removed,
             }
-            for name, one in found.landed.items()
+            for name, landed in plan.landed.items()
         },
-        "tables": dict(found.tables),
-        "history": found.replaced,
-        "by_key": found.is_by_key,
-        "why_not": list(found.keyed.obstacles),
-        "first": None if found.first is None else window(found.first).key,
-        "ticks": 0 if found.first is None else found.done - found.first,
+        "stored": dict(plan.stored),
+        "first": None if plan.first is None else window(plan.first).key,
+        "ticks": 0 if plan.first is None else plan.done - plan.first,
         "flows": list(readers),
     }
 

@@ -21,7 +21,7 @@ from hydro_core.types.records import as_record
 from ..project.console import Console, asked_flow
 
 if TYPE_CHECKING:
-    from hydro_core.spark.pipeline.verify import VerifyReport
+    from hydro_core.spark.pipeline.copies import VerifyReport
 
     from ..flows.flows import Flows
     from ..runner.runner import TickRunner
@@ -46,7 +46,7 @@ def compact(options: Asked) -> Result:
 
 def verified(asked: Iterable[FlowAsset], flows: Flows) -> Result:
     """Compares the tables of each flow with its ledger; the exit code is 1 unless all are whole."""
-    from hydro_core.spark.pipeline.verify import verify
+    from hydro_core.spark.pipeline.copies import verify
 
     from ..quality.judge import measure
 

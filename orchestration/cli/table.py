@@ -392,8 +392,9 @@ TABLE_COMMANDS = (
     ),
     of_tables(
         "forget",
-        "Removes all that a flow has of a person: landed rows, states, outputs, and their history.",
+        "Removes all that a flow has of a person, in states, outputs and their history.",
         "hydrotick.cli.forget:forget",
+        more="What has landed must be without the person's rows; it names those that are there.",
         writes=True,
         arguments=(
             FLOW,

@@ -55,8 +55,7 @@ from ..quality.suites import (
     quarantine_verdicts,
 )
 from ..runner.report import TickReport
-from ..runner.runner import TickRunner
-from ..runner.tick_request import TickRequest
+from ..runner.runner import TickRequest, TickRunner
 from ..worker.client import TicksOfRun
 from .asset_specs import SHOWN, as_when_launched, asset_key, code_versions, tick_step
 from .records import note_process, refuse_lost_pipeline, unrecorded

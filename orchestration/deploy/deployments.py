@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from hydro_core.lang.comments import Comments
     from hydro_core.optimize.cost import Statistics
     from hydro_core.optimize.optimizer import OptimizedProgram
-    from hydro_core.spark.store.ledger.commit import Commit
     from hydro_core.spark.store.ledger.ledger import Ledger
+    from hydro_core.spark.store.ledger.records import Commit
 
 
 COPIES = "copies"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from hydro_core.artifact.deployment import Deployment
     from hydro_core.plan.planner import Bootstrap, WantedTables
     from hydro_core.program_change.difference import Difference
-    from hydro_core.spark.store.ledger.commit import Commit
+    from hydro_core.spark.store.ledger.records import Commit
 
     from ..quality.changed import ChangedRows
     from ..runner.runner import TickRunner
@@ -163,7 +163,7 @@ def plan_deployment(
     before = active.deployment
     if undeployed_meaning(flow, before) is None:
         return None
-    from hydro_core.spark.store.ledger.seams import seams as seams_of
+    from hydro_core.spark.store.ledger.records import seams as seams_of
 
     ledger = deployments.ledger(flow)
     after = deployment_for(flow, known_data(ledger.directory, before))

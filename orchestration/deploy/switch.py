@@ -18,7 +18,14 @@ from hydro_core.ticks.calendar import TickWindow
 
 from ..flows.landed_past import as_arrived, refuse_gone
 from ..quality.changed import ChangedRows, changed_as_of, sum_of
-from ..runner.ranges import OnComputed, Ranges, ReadBatches, faults_of, kept_for_checks, run_staged
+from ..runner.correction import (
+    OnComputed,
+    Ranges,
+    ReadBatches,
+    faults_of,
+    kept_for_checks,
+    run_staged,
+)
 from .deployments import fitted
 from .planning import DeployPlan, Work
 
@@ -26,7 +33,7 @@ if TYPE_CHECKING:
     from hydro_core.spark.inputs.batches import Batch
     from hydro_core.spark.pipeline.pipeline import Pipeline
     from hydro_core.spark.pipeline.rework import StagedPast
-    from hydro_core.spark.store.ledger.commit import Commit
+    from hydro_core.spark.store.ledger.records import Commit
 
     from ..runner.runner import TickRunner
 
@@ -38,7 +45,7 @@ def deploy(plan: DeployPlan, runner: TickRunner, computed: OnComputed) -> Commit
         DataError: a tick of the past fails, or something was committed since the plan was made
             (code `state`); everything is as it was.
     """
-    from hydro_core.spark.pipeline.start_rework import deployment
+    from hydro_core.spark.pipeline.rework import deployment
 
     active, work = runner.pipeline(plan.flow), plan.work
     target = _target(plan, active, runner)
@@ -64,7 +71,7 @@ def compare(
     meanwhile: the past is read as it was when the plan was made.
     """
     from hydro_core.plan.planner import WantedTables
-    from hydro_core.spark.pipeline.comparison import comparison
+    from hydro_core.spark.pipeline.rework import comparison
 
     outputs = plan.difference.outputs
     both = frozenset(n for n, o in outputs.items() if o.change in ("same", "changed", "columns"))
@@ -120,7 +127,7 @@ def predecessor(flow: FlowAsset, runner: TickRunner) -> Predecessor:
             f"no deployment of `{flow.name}` is active yet",
             help=f"its first tick deploys its program: `hydrotick backfill {flow.name}`",
         )
-    from hydro_core.spark.pipeline.start_rework import first_undone
+    from hydro_core.spark.pipeline.rework import first_undone
 
     *earlier, _ = runner.pipeline(flow).ledger.programs()
     written = ((newest_deployment(runner.directory(flow), c.plan), c) for c in reversed(earlier))
@@ -146,7 +153,7 @@ def roll_back(flow: FlowAsset, runner: TickRunner, to: Predecessor, computed: On
     Raises:
         DataError: its tables do not exist any more, or a tick fails (code `state`).
     """
-    from hydro_core.spark.pipeline.start_rework import rollback
+    from hydro_core.spark.pipeline.rework import rollback
 
     active, plan = runner.pipeline(flow), to.target.deployment.plan
     target = _pipeline_of(runner, flow, to.target, to.commit)
@@ -163,7 +170,7 @@ def _pipeline_of(
     runner: TickRunner, flow: FlowAsset, target: WrittenDeployment, commit: Commit
 ) -> Pipeline:
     """The pipeline of an earlier deployment, over the tables that a commit of its own names."""
-    from hydro_core.spark.pipeline.deployed import pipeline_of, places_in
+    from hydro_core.spark.pipeline.pipeline import pipeline_of, places_in
 
     places = places_in(commit, target.name)
     plan, where = target.deployment.plan, runner.directory(flow)
@@ -172,7 +179,7 @@ def _pipeline_of(
 
 def _target(plan: DeployPlan, active: Pipeline, runner: TickRunner) -> Pipeline:
     """The pipeline of the program that would be activated."""
-    from hydro_core.spark.pipeline.deployed import pipeline_of
+    from hydro_core.spark.pipeline.pipeline import pipeline_of
 
     states, made = plan.difference.states, plan.target.deployment.plan
     tables = {name: s.table for name, s in states.items() if s.change == "kept" and s.table}

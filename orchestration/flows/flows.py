@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from hydro_core.spark.inputs.looks import Landings, LandingTable
     from hydro_core.spark.inputs.reading import SlicedBatches
     from hydro_core.spark.pipeline.pipeline import Pipeline
-    from hydro_core.spark.store.ledger.input_reads import InputRead
+    from hydro_core.spark.store.ledger.records import InputRead
     from hydro_core.types.item import ItemType
 
 
@@ -40,7 +40,7 @@ class Flows:
         self.project = project
         self.now: Callable[[], datetime] = lambda: datetime.now(UTC)
         self.deployments = Deployments(project.pipelines)
-        self._pipelines: dict[str, Pipeline] = {}
+        self._pipelines: dict[str, tuple[FlowAsset, Pipeline]] = {}
 
     @property
     def settings(self) -> Settings:
@@ -62,20 +62,23 @@ class Flows:
     def pipeline(self, flow: FlowAsset) -> Pipeline:
         """The pipeline of the deployment that serves; the first is made where there is none.
 
-        It is opened once, and again when another deployment has taken over, or the same one has
-        its state elsewhere, since others have served in between.
+        It is opened once, and again when another deployment has taken over, the asset is another
+        one, or the same deployment has its state elsewhere, since others have served in between.
         """
-        from hydro_core.spark.pipeline.deployed import pipeline_of, places_in
+        from hydro_core.spark.pipeline.pipeline import pipeline_of, places_in
+        from hydro_core.spark.pipeline.publishing import PublishPolicy
 
         deployed = self.deployments.prepare(flow)
-        known = self._pipelines.get(flow.name)
+        asset, known = self._pipelines.get(flow.name, (flow, None))
         places = places_in(self.deployments.seen(flow), deployed.name)
-        if known is None or known.fingerprint != deployed.name or not _is_at(known, places):
+        is_same = known is not None and known.fingerprint == deployed.name and asset == flow
+        if known is None or not is_same or not _is_at(known, places):
             plan, where = deployed.deployment.plan, self.directory(flow)
-            known = pipeline_of(where, plan, deployed.name, self.settings_for(flow), places)
-            self._pipelines[flow.name] = known
-        known.published.wanted = frozenset(flow.tables)
-        known.published.going = partial(self._going, flow)
+            published = PublishPolicy(frozenset(flow.tables), partial(self._going, flow))
+            known = pipeline_of(
+                where, plan, deployed.name, self.settings_for(flow), places, published
+            )
+            self._pipelines[flow.name] = flow, known
         return known
 
     def _going(self, flow: FlowAsset) -> Collection[str]:
@@ -147,7 +150,7 @@ class Flows:
         return tuple(read.name for read in reads if last in read.empty)
 
     def table_of(self, flow: FlowAsset, output: str) -> DataPlace:
-        from hydro_core.spark.store.names import directory_names
+        from hydro_core.spark.store.layout import directory_names
 
         names = directory_names(self.plan(flow).graph.sinks)
         return self.directory(flow) / "tables" / names.get(output, output)
@@ -237,7 +240,7 @@ def quarantined(flow: FlowAsset, flows: Flows) -> QuarantineCounts | None:
         run = flows.deployments.ledger(flow).last_run
         last = 0 if run is None else run.rows.get(table, 0)
         found = pipeline.store.row_count(table)
-        from hydro_core.spark.store.delta.table_rows import last_tick
+        from hydro_core.spark.store.delta.table import last_tick
 
         tick = last_tick(pipeline.store.tables[table], flows.next_tick(flow) - 1)
         if tick is None:

@@ -20,8 +20,7 @@ from .late_arrivals import UNCHANGED, LateArrivals, noticed
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.batches import Batch
     from hydro_core.spark.inputs.looks import LandingView
-    from hydro_core.spark.store.ledger.commit import Commit
-    from hydro_core.spark.store.ledger.input_reads import InputRead
+    from hydro_core.spark.store.ledger.records import Commit, InputRead
 
     from .flows import Flows
 
@@ -167,7 +166,7 @@ def as_arrived(
         commits: what the ledger says of them.
     """
     from hydro_core.spark.inputs.arrivals import unreported
-    from hydro_core.spark.store.ledger.standing import late_by_tick
+    from hydro_core.spark.store.ledger.records import late_by_tick
 
     found = {}
     for name, one in seen.items():
@@ -205,7 +204,7 @@ def rows_read(commits: Sequence[Commit], first: int) -> Mapping[str, int]:
     """How many rows of each input arrived with the ticks from `first` on; of some, nobody has
     counted them.
     """
-    from hydro_core.spark.store.ledger.standing import standing_counts
+    from hydro_core.spark.store.ledger.records import standing_counts
 
     found = {}
     for name, counts in standing_counts(commits).items():
@@ -217,7 +216,7 @@ def rows_read(commits: Sequence[Commit], first: int) -> Mapping[str, int]:
 
 def _gone(flow: FlowAsset, one: LandingView, first: int) -> str:
     """The rows that are gone which arrived with ticks from one on; empty where none are."""
-    from hydro_core.spark.store.ledger.input_reads import ChangedRange
+    from hydro_core.spark.store.ledger.records import ChangedRange
 
     off = one.off.gone
     found = Counter(off.ticks[off.arrived >= first].tolist())
@@ -229,7 +228,7 @@ def _unknown(flow: FlowAsset, one: LandingView) -> str:
     """The ticks of rows of which nobody can tell whether they are there: the files in which they
     were read are gone, and with them what they had.
     """
-    from hydro_core.spark.store.ledger.input_reads import ChangedRange
+    from hydro_core.spark.store.ledger.records import ChangedRange
 
     files = (file for file in one.off.files if file.state == "gone")
     changes = [ChangedRange(file.first, file.last, None) for file in files]

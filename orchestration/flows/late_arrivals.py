@@ -12,8 +12,7 @@ from hydro_core.ticks.calendar import Calendar, TickWindow, span
 
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.batches import Batch
-    from hydro_core.spark.store.ledger.commit import Commit
-    from hydro_core.spark.store.ledger.input_reads import ChangedRange, InputRead
+    from hydro_core.spark.store.ledger.records import ChangedRange, Commit, InputRead
 
 
 _NAMED = 5

@@ -32,9 +32,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hydro_core.spark.inputs.reading import SlicedBatches
-    from hydro_core.spark.store.ledger.commit import Commit
-    from hydro_core.spark.store.ledger.input_reads import InputRead
     from hydro_core.spark.store.ledger.ledger import Ledger
+    from hydro_core.spark.store.ledger.records import Commit, InputRead
 
 Where = Mapping[FieldPath, KnownValues]
 """Values of fields of an output's rows."""
@@ -256,7 +255,7 @@ class FlowSlices:
     @cached_property
     def _made_by(self) -> Mapping[int, Commit]:
         """The commit that read each tick, the latest where it was read anew."""
-        from hydro_core.spark.store.ledger.standing import reading
+        from hydro_core.spark.store.ledger.records import reading
 
         found: dict[int, Commit] = {}
         for commit in reading(self._commits):

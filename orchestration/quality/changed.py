@@ -71,7 +71,7 @@ def changed_as_of(
     pipelines: tuple[Pipeline, Pipeline], output: str, tick: int, columns: Sequence[str]
 ) -> ChangedRows:
     """How an output of two pipelines differs as of a tick, in some columns, which both have."""
-    from hydro_core.spark.pipeline.comparison import differing_at, rows_at
+    from hydro_core.spark.pipeline.rework import differing_at, rows_at
 
     before, after = pipelines
     told = differing_at(before, after, output, tick, columns)
@@ -84,7 +84,7 @@ def changed_as_of(
 def _by_executors(
     before: Store, after: Store, spec: TableSpec, ticks: tuple[int, int], spark: Any
 ) -> ChangedRows:
-    from hydro_core.spark.store.outputs.differing import differing, differing_logs
+    from hydro_core.spark.store.outputs.changes import differing, differing_logs
 
     frames = before.frame(spark, spec.name, *ticks), after.frame(spark, spec.name, *ticks)
     names = [name for name, _ in spec.items]

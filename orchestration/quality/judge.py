@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 from hydro_core.project.check import at_least, at_most, digits_of, equal_value, is_exact
 from hydro_core.project.flow_asset import Expect, FlowAsset
 from hydro_core.spark.frames.row_hashes import row_hashes
-from hydro_core.spark.store.outputs.shown_ticks import shown_within
+from hydro_core.spark.store.outputs.changes import shown_within
 from hydro_core.types.item import BOOLEAN, FLOATS, ItemType, Scalar
 from hydro_core.types.values import ValueProblem, canonical
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from hydro_core.spark.pipeline.pipeline import Pipeline
     from hydro_core.spark.pipeline.prepared import PreparedRange
     from hydro_core.spark.store.delta.write import WrittenRows
-    from hydro_core.spark.store.ledger.commit import Commit
+    from hydro_core.spark.store.ledger.records import Commit
     from hydro_core.spark.store.schema import TableSpec
 
 
@@ -300,7 +300,7 @@ def _repeats(rows: pa.Table, column: str) -> Mask:
 
 
 def _repeated(column: str, shown: WrittenRows, session: Callable[[], Any]) -> CheckFacts:
-    from hydro_core.spark.store.outputs.repeated_values import repeated
+    from hydro_core.spark.store.outputs.changes import repeated
 
     told = repeated(shown.frame(session()), TICK, column, MOST_ROWS)
     values = [str(value) for _, value in told.some]

@@ -28,7 +28,7 @@ from hydro_core.errors import DataError, ProgramError
 from hydro_core.plan.tick_plan import Kind, TickPlan
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.settings import MEBIBYTE
-from hydro_core.spark.store.outputs.shown_ticks import shown_within
+from hydro_core.spark.store.outputs.changes import shown_within
 from hydro_core.ticks.wanted import ReadLimits, TooLargeError, WantedRows, field_of
 from hydro_core.types.item import FieldPath
 from hydro_core.types.json import to_json
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from hydro_core.spark.pipeline.pipeline import Pipeline
     from hydro_core.spark.pipeline.prepared import PreparedRange
     from hydro_core.spark.store.delta.write import WrittenRows
-    from hydro_core.spark.store.ledger.input_reads import InputRead
+    from hydro_core.spark.store.ledger.records import InputRead
 
 
 _MOST_ROWS = 2_000
@@ -121,7 +121,7 @@ class Sample:
         """The verdicts on outputs, all at the same ticks."""
         if not asked:
             return
-        from hydro_core.spark.store.row_cache import ROW_CACHE
+        from hydro_core.spark.store.cached_rows import ROW_CACHE
 
         inputs, most = self.inputs(self.flow, self._plan), ReadLimits(_MOST_ROWS, _MOST_BYTES)
         inputs.held = ROW_CACHE

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from hydro_core.spark.pipeline.pipeline import Pipeline
     from hydro_core.spark.pipeline.prepared import PreparedRange
     from hydro_core.spark.store.delta.write import WrittenRows
-    from hydro_core.spark.store.ledger.commit import Commit
-    from hydro_core.spark.store.ledger.input_reads import InputRead
+    from hydro_core.spark.store.ledger.records import Commit, InputRead
     from hydro_core.spark.store.schema import TableSpec
 
     from ..quality.judge import TickVerdicts

@@ -27,10 +27,9 @@ from ..openlineage import Parent
 from ..project.logs import open_logs
 from ..project.project import Project
 from ..project.settings import ProjectSettings
-from ..runner.ranges import Log
+from ..runner.correction import Log
 from ..runner.report import TickReport, report_of_error
-from ..runner.runner import TickRunner
-from ..runner.tick_request import TickRequest
+from ..runner.runner import TickRequest, TickRunner
 from .service import SECONDS_TO_END, code_number
 from .wire import PROTOCOL, Channel, Message, WorkerPlace, ask, connect, place_of
 

@@ -32,8 +32,8 @@ _REASONS: Mapping[str, str] = {
         hydro_core/functions/call.py _reason: Exception
         hydro_core/reference/site.py _try: Exception
         hydro_core/spark/functions/apply.py guarded: Exception
-        hydro_core/spark/store/lookups/derived.py _may_pass: Exception
-        hydro_core/spark/store/lookups/passing_columns.py _constant: Exception
+        hydro_core/spark/store/lookups/search.py _may_pass: Exception
+        hydro_core/spark/store/lookups/conditions.py _constant: Exception
         hydro_core/lang/print.py _reads_back: HydroError
         hydro_core/validation/sliced.py _is_needed: HydroError
         orchestration/code_location/records.py _covers: HydroError
@@ -100,8 +100,8 @@ _REASONS: Mapping[str, str] = {
         hydro_core/spark/store/ledger/ledger.py _compact: DeltaError
         hydro_core/spark/store/outputs/published.py _tidy: DeltaError
         hydro_core/spark/store/store.py _compact_one: DeltaError
-        hydro_core/spark/store/lookups/checked_file.py left_behind: OSError
-        hydro_core/spark/store/lookups/checked_file.py write_checked: OSError
+        hydro_core/spark/store/lookups/index_files.py left_behind: OSError
+        hydro_core/spark/store/lookups/index_files.py write_checked: OSError
         hydro_core/spark/store/lookups/lookup_files.py _remove: OSError
         orchestration/code_location/sensors.py tell: OSError
         orchestration/openlineage.py with_lineage: HydroError
@@ -113,11 +113,11 @@ _REASONS: Mapping[str, str] = {
         hydro_core/spark/inputs/snapshot.py _tick_values: UNREADABLE
         hydro_core/spark/inputs/reading.py _as_they_lie: UNREADABLE
         hydro_core/spark/pipeline/kept_plan.py run: OSError
-        hydro_core/spark/pipeline/stored_rows.py leading_rows: OSError
+        hydro_core/spark/pipeline/jobs.py leading_rows: OSError
         hydro_core/spark/store/lookups/lookup_files.py _looked_up: OSError
-        hydro_core/spark/store/lookups/checked_file.py refuse_changed: OSError
+        hydro_core/spark/store/lookups/index_files.py refuse_changed: OSError
         orchestration/cli/status.py say_nothing_more: HydroError OSError
-        orchestration/runner/ranges.py with_another_jvm: EngineEndedError
+        orchestration/runner/correction.py with_another_jvm: EngineEndedError
     """,
     "Not to know is the careful answer: nothing is taken for granted.": """
         hydro_core/spark/store/ledger/lock.py is_kept: HydroError

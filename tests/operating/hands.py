@@ -27,10 +27,10 @@ from hydro_core.project.flow_asset import (
     KeptOutput,
     Landing,
 )
+from hydro_core.spark.pipeline.copies import verify
 from hydro_core.spark.pipeline.prepared import PreparedRange
 from hydro_core.spark.pipeline.rework import StagedPast
 from hydro_core.spark.pipeline.rows import rows_at
-from hydro_core.spark.pipeline.verify import verify
 from hydrotick.deploy.planning import plan_deployment
 from hydrotick.deploy.switch import deploy, predecessor, roll_back
 from hydrotick.project import project
@@ -38,9 +38,8 @@ from hydrotick.project.project import Project
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.quality.judge import measure
 from hydrotick.runner.correction import planned
-from hydrotick.runner.forgetting import forget
+from hydrotick.runner.forgetting import forget, forget_plan
 from hydrotick.runner.runner import TickRunner
-from hydrotick.runner.to_forget import to_forget
 from tests.operating.asked import AXIS, DAILY, Committed, Declared, Done, How, Told
 from tests.operating.programs import KEY, Values, columns_of, outputs_of
 from tests.operating.story import MAIN
@@ -183,8 +182,7 @@ class Hands:
 
         def run(flow: FlowAsset, runner: TickRunner) -> None:
             values = dict.fromkeys(flow.inputs, (KEY, value))
-            flows = [self.asset(one) for one in self.declared]
-            forget(to_forget(runner, flow, values), lambda _: None, flows)
+            forget(forget_plan(runner, flow, values), lambda _: None)
 
         return self._guarded(name, run, kill)
 

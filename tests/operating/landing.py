@@ -126,7 +126,9 @@ class Place:
         return value in DeltaTable(self.path).to_pyarrow_table()[self.names[1]].to_pylist()
 
     def forget(self, value: object) -> None:
-        """Its owner takes these rows out of what lies there; of a table they have gone."""
+        """Its owner takes these rows out of what lies there."""
+        if self.kind == "delta" and self.has(value):
+            DeltaTable(self.path).delete(f"{self.names[1]} = '{value}'")
         for number in self.there:
             rows = [row for row in self.files[number] if row[1] != value]
             if len(rows) < len(self.files[number]) and self.kind != "delta":

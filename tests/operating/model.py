@@ -29,11 +29,11 @@ committed tick (`State.read`), and which program serves. All else follows:
 - **Accepting** leaves what was read as it is, and lets late rows arrive with the next tick, but not
   of an input that is corrected: there they wait for the next correction, and only what is gone is
   let go. What is refused is to be decided again when more comes or goes.
-- **Forgetting** whoever has a value leaves what would be there had their rows never landed: all
-  other rows stay where they arrived. No deployment is there any more but the one that serves; what
-  that has kept of its past stays for the ticks before the first that was computed again. Copies
-  keep what they have: of one that is put back, what was forgotten is gone from the landing.
-  What another flow gives otherwise since it has forgotten somebody is read as it gives it now.
+- **Forgetting** whoever has a value is refused while rows that have it lie there. Else it is a
+  correction from the first tick that has read one of the rows that went, or none where no tick has.
+  No deployment is there any more but the one that serves; what that has kept of its past stays for
+  the ticks before the first that was computed again. Copies keep what they have: of one that is put
+  back, what was forgotten is gone from the landing.
 - What is **killed** has happened as far as the ledger says, commit by commit.
 
 The pages leave one thing open: of a tick that has lost rows, which of the rows that came are the
@@ -304,31 +304,6 @@ class Flow:
             self.state.decided[name] = self.waiting(name)
             self.state.ignored[name] = self.surplus(name) - self.waiting(name)
 
-    def forget(self, value: object, first: int | None) -> None:
-        """Nobody knows of the rows that have a value; the ticks from `first` on were made again."""
-        state = self.state
-        for name, ticks in state.read.items():
-            state.read[name] = [without(rows, value) for rows in ticks]
-            if name in state.arrived:
-                came = of_ticks(state.read[name][state.began], 0, state.began)
-                state.arrived[name] = by_tick(came)
-        for known in (state.accepted, state.decided, state.ignored, self.withheld):
-            known.update({name: without(rows, value) for name, rows in known.items()})
-        if first is not None:
-            # With the commit that made them again nothing came late.
-            state.arrived = {}
-            state.served[:] = [one.up_to(first) for one in state.served]
-
-    def restate(self, name: str, before: Rows, after: Rows) -> None:
-        """Another flow gives other rows since it has forgotten somebody: as if these had been read
-        in the place of those that it gave.
-        """
-        ticks = self.state.read[name]
-        gone, came = before - after, after - before
-        for tick, rows in enumerate(ticks):
-            ticks[tick] = (rows - gone) + of_ticks(came, tick, tick + 1)
-            gone = gone - rows
-
     def copied(self) -> State:
         """The state as it is now."""
         return copy.deepcopy(self.state)
@@ -337,11 +312,6 @@ class Flow:
 def of_ticks(rows: Rows, first: int, end: int) -> Rows:
     """The rows of the ticks from `first` to before `end`."""
     return Counter({row: n for row, n in rows.items() if first <= row[0] < end})
-
-
-def without(rows: Rows, value: object) -> Rows:
-    """The rows that do not have a value in their first column."""
-    return Counter({row: n for row, n in rows.items() if row[1] != value})
 
 
 def by_tick(rows: Rows) -> ByTick:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import copy
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tests.operating.asked import Committed, Done, How, tick_of
 from tests.operating.landing import Place
-from tests.operating.model import Flow, Past, Rows, Served
-from tests.operating.programs import IN_ALL, NamedRows, named
+from tests.operating.model import Flow, Past, Served, UnclearError
+from tests.operating.programs import NamedRows, named
 from tests.operating.story import FEED, KEYS, MAIN, Op
 
 if TYPE_CHECKING:
@@ -236,59 +235,40 @@ def _compact(world: World, flow: Flow, op: Op) -> Iterator[str]:
 
 
 def _forget(world: World, flow: Flow, op: Op) -> Iterator[str]:
-    """Forgets somebody, first in the flow that feeds this one; where rows of others are gone nobody
-    can tell which are meant, and it is passed over.
+    """Forgets somebody, first in the flow that feeds, then in the one that reads it; where rows are
+    gone already nobody can tell whose they were, and it is passed over.
     """
-    flows = [one for one in world.flows.values() if one is flow or flow.name == MAIN]
-    of = [place for (name, _), place in world.places.items() if any(f.name == name for f in flows)]
+    flows = [world.flows[name] for name in (FEED, MAIN) if name in world.flows]
     value = KEYS[op.number]
-    # Who was forgotten in the other flow before is missed here.
-    others = [
-        row
-        for one in flows
-        for name in one.late
-        for row in one.gone(name)
-        if (one.name, name) in world.places or row[1] != value
-    ]
+    gone = any(world.flows[of].gone(name) for of, name in world.places)
     # Where nothing lies, nobody can tell whether a path is misspelled.
-    if not others and all(place.there for place in of):
-        for each in reversed(flows):
-            given = _given(world)
+    if not gone and all(place.there for place in world.places.values()):
+        for each in flows:
             yield from _forgotten(world, each, value, op.kill if each is flow else 0)
-            if each.name == FEED and world.setting.feed == IN_ALL and len(flows) > 1:
-                # Who reads it forgets somebody by what it gives without them.
-                world.flows[MAIN].restate("a", given, _given(world))
-
-
-def _given(world: World) -> Rows:
-    """All that a flow gives to another one."""
-    return world.flows[MAIN].landed("a") if FEED in world.flows else Counter()
 
 
 def _forgotten(world: World, flow: Flow, value: str, kill: int) -> Iterator[str]:
     places = [place for (of, _), place in world.places.items() if of == flow.name]
-    files = [place for place in places if place.kind != "delta"]
-    if any(place.has(value) for place in files):
+    if any(place.has(value) for place in places):
         before = world.hands.sequence(flow.name)
         yield from _is_code(world.hands.forget(flow.name, value), 1)
         if world.hands.sequence(flow.name) != before:
             yield "what was refused stands in the ledger"
-    for place in files:
+    for place in places:
         place.forget(value)
+    may_be_refused = flow.refuses()
     before = world.hands.sequence(flow.name)
     done = world.hands.forget(flow.name, value, kill)
     _noted(world, flow, done)
-    yield from _is_code(done, 0)
-    for place in places:
-        if done.code == 0 or not place.has(value):
-            place.forget(value)
-    if done.code == 0 or world.hands.sequence(flow.name) > before:
-        commits = world.hands.commits(flow.name, before)
-        flow.forget(value, min((one.first for one in commits), default=None))
-        flow.state.cleared = len(flow.state.served) - 1
+    yield from _is_code(done, 0, *((1,) if may_be_refused else ()))
+    yield from _followed(flow, world.hands.commits(flow.name, before), may_correct=True)
     if done.code == 0:
         del flow.state.served[:-1]
         flow.state.cleared = 0
+    elif done.is_killed:
+        flow.state.cleared = len(flow.state.served) - 1
+    elif flow.name == MAIN and FEED in world.flows:
+        raise UnclearError("the history of what it has read is gone, so any tick may have changed")
 
 
 def _copy(world: World, flow: Flow, op: Op) -> Iterator[str]:

@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hydro_core.spark.pipeline.verify import verify
+from hydro_core.spark.pipeline.copies import verify
 from hydro_core.spark.session.session import shared_session
 from hydro_core.spark.store.delta import write
 from hydro_core.spark.store.ledger.lock import LOCK_FILE, WriterLock

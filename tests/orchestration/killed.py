@@ -16,8 +16,7 @@ from typing import Any
 from hydro_core.spark.pipeline.jobs import RangeJobs
 from hydrotick.cli.backfill import correct_ticks, run_ticks
 from hydrotick.runner.correction import CorrectionPlan
-from hydrotick.runner.forgetting import forget
-from hydrotick.runner.to_forget import to_forget
+from hydrotick.runner.forgetting import forget, forget_plan
 from tests.orchestration.small import opened
 
 
@@ -39,8 +38,7 @@ def forget_ann(home: Path, moment: str) -> None:
     """Forgets a user, and dies when a step of it is done."""
     flow, runner = opened(home)
     runner.pipeline(flow).step = lambda name: die() if name.startswith(moment) else None
-    found = to_forget(runner, flow, {"payments": ("user", "ann")})
-    forget(found, lambda _: None)
+    forget(forget_plan(runner, flow, {"payments": ("user", "ann")}), lambda _: None)
 
 
 def main(home: Path, tick: int, moment: str, shards: int = 1) -> None:

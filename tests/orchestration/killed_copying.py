@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from hydro_core.cli.main import main
-from hydro_core.spark.pipeline import copy
+from hydro_core.spark.pipeline import copies as copy
 from tests.orchestration.shop import Shop
 
 

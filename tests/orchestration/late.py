@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import write_deltalake
 
-from hydro_core.spark.pipeline.verify import verify
+from hydro_core.spark.pipeline.copies import verify
 from hydrotick.deploy.planning import DeployOptions, DeployPlan, plan_deployment
 from hydrotick.deploy.switch import deploy, predecessor, roll_back
 from hydrotick.flows.landed_past import look, missing

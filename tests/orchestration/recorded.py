@@ -10,8 +10,8 @@ from uuid import uuid4
 import dagster as dg
 
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.ledger import Ledger
+from hydro_core.spark.store.ledger.records import Commit
 from hydrotick.code_location.next_run import NextRun, next_run
 from hydrotick.code_location.records import last_key
 from hydrotick.flows.readiness import ReadyTicks

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import Landing
-from hydro_core.spark.store import as_it_was
+from hydro_core.spark.store import earlier_tables as as_it_was
 from tests.orchestration.changing import COUNTED, DOUBLED, WITH_MORE
 from tests.orchestration.late import IN_TIME, LATE, OPEN, Late, Row, at
 from tests.orchestration.small import PROGRAM

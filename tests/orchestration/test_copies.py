@@ -18,8 +18,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hydro_core.cli.main import main
-from hydro_core.spark.pipeline import copy as copying
-from hydro_core.spark.pipeline.verify import verify
+from hydro_core.spark.pipeline import copies as copying
+from hydro_core.spark.pipeline.copies import verify
 from hydro_core.spark.store.ledger.lock import WriterLock
 from hydrotick.cli.copies import NOTE
 from hydrotick.quality.judge import measure

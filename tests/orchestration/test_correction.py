@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession
 
 from hydro_core.cli.main import main
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.spark.pipeline.copies import verify
 from hydro_core.spark.pipeline.rework import STAGING
-from hydro_core.spark.pipeline.verify import verify
 from hydro_core.ticks.calendar import TickWindow
 from hydrotick.cli.backfill import run_ticks
 from hydrotick.code_location.asset_specs import asset_key

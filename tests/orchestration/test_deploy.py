@@ -13,9 +13,8 @@ from hydro_core.cli.main import main
 from hydro_core.optimize import optimizer
 from hydro_core.optimize.cost import ROWS, Statistics
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.pipeline.rework import STAGING, StagedPast
-from hydro_core.spark.pipeline.start_rework import staging_for
-from hydro_core.spark.pipeline.verify import verify
+from hydro_core.spark.pipeline.copies import verify
+from hydro_core.spark.pipeline.rework import STAGING, StagedPast, staging_for
 from hydrotick.cli.backfill import run_ticks
 from hydrotick.quality.judge import measure
 from hydrotick.runner.runner import TickRunner

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from hydro_core.cli.main import main
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.pipeline.verify import verify
+from hydro_core.spark.pipeline.copies import verify
 from hydrotick.cli.backfill import run_ticks
 from hydrotick.quality.judge import measure
 from hydrotick.runner.runner import TickRunner

@@ -13,7 +13,7 @@ from types import MappingProxyType
 import pytest
 from pyspark.sql import SparkSession
 
-from hydro_core.spark.pipeline.verify import verify
+from hydro_core.spark.pipeline.copies import verify
 from hydrotick.quality.judge import measure
 from hydrotick.runner.report import TickReport
 from tests.orchestration.late import IN_TIME, LATE, OPEN, Late, Row

@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from hydro_core.settings import Settings
-from hydro_core.spark.pipeline import larger_tables
+from hydro_core.spark.pipeline import publishing as larger_tables
 from hydro_core.spark.store.outputs.published import PUBLISHED
 from hydrotick.cli.backfill import run_ticks
 from hydrotick.runner.runner import TickRunner

@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from hydro_core.spark.inputs.batches import Batch
-from hydro_core.spark.pipeline.verify import verify
+from hydro_core.spark.pipeline.copies import verify
 from hydro_core.ticks.calendar import TickWindow
 from hydrotick.cli import status as late_status
 from hydrotick.flows.landed_past import LandingReads

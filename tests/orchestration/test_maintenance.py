@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession
 
 from hydro_core.cli.main import main
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.spark.pipeline.copies import verify
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.delta.table import StoredTable
 from hydro_core.spark.store.ledger.lock import WriterLock
 from hydrotick.cli.backfill import run_ticks

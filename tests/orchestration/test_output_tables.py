@@ -23,8 +23,7 @@ from pyspark.sql import SparkSession
 from hydro_core.cli.main import main
 from hydro_core.errors import ProgramError
 from hydro_core.project.flow_asset import FlowAsset, KeptOutput
-from hydro_core.spark.pipeline.copy import copy_pipeline
-from hydro_core.spark.pipeline.verify import verify
+from hydro_core.spark.pipeline.copies import copy_pipeline, verify
 from hydro_core.spark.store.outputs.published import PUBLISHED
 from hydrotick.cli.backfill import run_ticks
 from hydrotick.code_location.asset_specs import asset_key
@@ -307,6 +306,7 @@ def test_what_was_forgotten_is_in_no_file(tmp_path: Path, monkeypatch: pytest.Mo
     flow, runner = begun(tmp_path)
     list(run_ticks(flow, runner, 3, lambda _: None))
     serve(monkeypatch, [flow], runner.project)
+    DeltaTable(runner.project.landing / "small" / "payments").delete("user = 'ann'")
     assert main(["forget", "small", "--where", "user=ann", "--yes"]) == 0
     runner = TickRunner(ProjectSettings(home=tmp_path, spark_master="local[2]"))
     assert_same(flow, runner)

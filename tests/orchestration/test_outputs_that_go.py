@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from hydro_core.cli.main import main
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
-from hydro_core.spark.pipeline.verify import verify
+from hydro_core.spark.pipeline.copies import verify
 from hydrotick.cli.backfill import run_ticks
 from hydrotick.code_location.asset_specs import asset_key
 from hydrotick.code_location.factory import project_definitions

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from hydro_core.artifact.deployment import deployment_numbers
 from hydro_core.errors import HydroError
-from hydro_core.spark.pipeline.verify import verify
+from hydro_core.spark.pipeline.copies import verify
 from hydro_core.spark.store.ledger.lock import LOCK_FILE
 from hydro_core.storage.lease import LeaseFile
 from hydro_core.storage.remote import RemotePath

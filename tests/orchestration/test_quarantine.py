@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hydro_core.project.flow_asset import OnError
-from hydro_core.spark.pipeline.verify import verify
+from hydro_core.spark.pipeline.copies import verify
 from hydrotick.flows.flows import QuarantineCounts, quarantined
 from hydrotick.quality.judge import measure
 from hydrotick.quality.suites import NO_WRONG_ROWS, quarantine_verdicts

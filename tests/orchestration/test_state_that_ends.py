@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from hydro_core.cli.main import main
 from hydro_core.project.flow_asset import FlowAsset, Landing, Ticks
-from hydro_core.spark.pipeline.verify import verify
+from hydro_core.spark.pipeline.copies import verify
 from hydrotick.cli.backfill import run_ticks
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.quality.judge import measure

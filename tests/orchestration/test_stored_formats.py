@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hydro_core.cli.main import main
+from hydro_core.spark.store.layout import FORMAT, NOTE, format_of
 from hydro_core.spark.store.ledger.ledger import Ledger
-from hydro_core.spark.store.stored_format import FORMAT, NOTE, format_of
 from hydrotick.code_location.factory import project_definitions
 from hydrotick.project.project import project_at
 from hydrotick.runner.runner import TickRunner

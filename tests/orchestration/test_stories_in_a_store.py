@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from hydro_core.spark.pipeline.verify import verify
+from hydro_core.spark.pipeline.copies import verify
 from hydro_core.storage.remote import RemotePath
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.quality.judge import measure

@@ -9,7 +9,7 @@ import dagster as dg
 import pytest
 from pyspark.sql import SparkSession
 
-from hydro_core.spark.pipeline.verify import verify
+from hydro_core.spark.pipeline.copies import verify
 from hydrotick.code_location.factory import project_definitions
 from hydrotick.quality.judge import measure
 from hydrotick.runner.runner import TickRunner

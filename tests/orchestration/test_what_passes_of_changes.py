@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from hydro_core.project.flow_asset import KeptOutput
-from hydro_core.spark.pipeline.verify import verify
+from hydro_core.spark.pipeline.copies import verify
 from hydro_core.spark.store.outputs.published import PUBLISHED
 from hydrotick.deploy.switch import compare, deploy
 from hydrotick.quality.changed import ChangedRows

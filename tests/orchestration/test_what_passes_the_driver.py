@@ -19,11 +19,14 @@ from hydro_core.files import parquet
 from hydro_core.plan.tick_plan import Kind
 from hydro_core.project.flow_asset import Expect
 from hydro_core.settings import Settings
-from hydro_core.spark.pipeline.verify import verify
-from hydro_core.spark.store import as_it_was, seam, store
-from hydro_core.spark.store.delta import table_rows
+from hydro_core.spark.pipeline.copies import verify
+from hydro_core.spark.store import earlier_tables as as_it_was
+from hydro_core.spark.store import earlier_tables as seam
+from hydro_core.spark.store import store
+from hydro_core.spark.store.delta import table as table_rows
 from hydro_core.spark.store.delta.write import WrittenRows
-from hydro_core.spark.store.outputs import net_changes, published
+from hydro_core.spark.store.outputs import changes as net_changes
+from hydro_core.spark.store.outputs import published
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.types.ddl import parse_ddl
 from hydrotick.quality import changed

@@ -17,8 +17,7 @@ from pyspark.sql import SparkSession
 from hydro_core.cli.main import main, run_command
 from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import FlowAsset, Ticks
-from hydro_core.spark.pipeline.comparison import COMPARED
-from hydro_core.spark.pipeline.start_rework import correction
+from hydro_core.spark.pipeline.rework import COMPARED, correction
 from hydro_core.spark.store.ledger.lock import WriterLock, long_work
 from hydro_core.ticks.calendar import TickWindow
 from hydrotick.code_location.factory import flow_definitions

@@ -23,7 +23,7 @@ from hydro_core.optimize.optimizer import optimize
 from hydro_core.program_change.difference import Difference, difference
 from hydro_core.spark.inputs.batches import batch_of, stored_batches
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.start_rework import deployment
+from hydro_core.spark.pipeline.rework import deployment
 from hydro_core.spark.pipeline.tables import Tables
 from hydro_core.types.ddl import parse_ddl
 from tests.spark.pipelines import SETTINGS
@@ -98,8 +98,7 @@ def opened(directory: Path, what: Deployment, kept: dict[str, str] | None = None
         directory,
         what.plan,
         SETTINGS,
-        tables=Tables(state, fresh.output_tables),
-        identity=deployment_name(what),
+        tables=Tables(state, fresh.output_tables, deployment_name(what)),
     )
 
 

@@ -22,21 +22,19 @@ from pyspark.sql import SparkSession
 from hydro_core import Flow
 from hydro_core.cli.main import main
 from hydro_core.errors import DataError
-from hydro_core.files.parquet import has_int96
 from hydro_core.settings import SparkSettings
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.spark.inputs.changes import FileChanges, changes_between
-from hydro_core.spark.pipeline.copy import copy_pipeline
+from hydro_core.spark.pipeline.copies import VerifyReport, copy_pipeline, verify
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.verify import VerifyReport, verify
 from hydro_core.spark.session.session import PARQUET, session_options
-from hydro_core.spark.store.schema import TableSpec, flattened
+from hydro_core.spark.store.schema import flattened
 from hydro_core.types.arrow import from_arrow, to_arrow
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType, Row
 from hydro_core.types.values import canonical
 from hydrotick.quality.judge import kept, measure, state_facts
 from tests.spark.pipelines import SETTINGS, planned
+from tests.support.int96 import has_int96
 from tests.support.refused import Refused
 
 pytestmark = pytest.mark.spark
@@ -210,75 +208,6 @@ def test_what_is_joined_and_copied_is_the_same(
         opened(tmp_path / "copied").compact(keep_hours=0)
         agree(tmp_path / "copied", reference)
         whole(tmp_path / "copied")
-
-
-@pytest.fixture
-def by_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spark writes as it does by default, and nobody looks at it: so it was before."""
-    options = {"spark.sql.parquet.outputTimestampType": "INT96"}
-    monkeypatch.setattr("hydro_core.spark.frames.parquet.PARQUET", options)
-    monkeypatch.setattr("hydro_core.spark.frames.parquet._refuse_others", lambda *_: None)
-
-
-@pytest.mark.usefixtures("by_default")
-@pytest.mark.parametrize("way", ["both", pytest.param("many", marks=pytest.mark.slow)])
-def test_what_was_written_as_int96_is_told_and_written_again(
-    way: str, tmp_path: Path, reference: Mapping[str, list[Counter[Any]]]
-) -> None:
-    directory = committed(tmp_path / "p", WAYS[way])
-    agree(directory, reference)
-    found = verify(directory, measure)
-    assert found.problems == ()
-    assert {note.partition(" has ")[0].rpartition("/")[2] for note in found.notes} >= {"out"}
-    assert all("as INT96" in note and "`hydrotick compact`" in note for note in found.notes)
-    copy_pipeline(directory, tmp_path / "copied")
-    agree(tmp_path / "copied", reference)
-    version = opened(directory).store.tables["outputs/out"].version
-    opened(directory).compact()
-    agree(directory, reference)
-    whole(directory)
-    opened(directory).compact(keep_hours=0)
-    assert not any(map(has_int96, directory.rglob("*.parquet")))
-    agree(directory, reference)
-    # Who reads the output as a landing sees no row come or go.
-    table = directory / "outputs" / "out"
-    now = opened(directory).store.tables["outputs/out"].version
-    assert changes_between(table, version, now, "tick") == FileChanges()
-
-
-@pytest.mark.usefixtures("by_default")
-def test_ticks_leave_int96_to_compact(
-    tmp_path: Path, reference: Mapping[str, list[Counter[Any]]]
-) -> None:
-    """A tick joins files by delta-rs, which would write other times."""
-    directory = committed(tmp_path / "p", WAYS["many"])
-    pipeline = opened(directory, small_write_rows=1000, compact_every=2)
-    pipeline.run_tick(TICKS, {})
-    first = {n: found[:TICKS] for n, found in reference.items()}
-    agree(directory, first)
-    assert any(map(has_int96, directory.rglob("*.parquet")))
-    assert verify(directory).problems == ()
-
-
-def test_sums_of_times_that_were_read_as_others_are_no_damage(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> None:
-    """As the ledger of an earlier release has them."""
-    request.getfixturevalue("by_default")
-    directory = committed(tmp_path / "p", WAYS["many"])
-    of_spark = {
-        file.parent.parent.parent.name for file in directory.rglob("*.parquet") if has_int96(file)
-    }
-
-    def measured(rows: pa.Table, spec: TableSpec) -> tuple[int, int]:
-        count, keys = measure(rows, spec)
-        return count, keys + (Path(spec.name).name in of_spark)
-
-    found = verify(directory, measured)
-    assert found.problems == ()
-    assert any("were read as others then" in note for note in found.notes)
-    opened(directory).compact()
-    assert verify(directory, measure).notes == ()
 
 
 def test_a_session_of_the_users_own_writes_microseconds(

@@ -14,8 +14,9 @@ from benchmarks.measure import plan_of
 from benchmarks.work import RowCounter
 from hydro_core.compile import optimized
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.start_rework import correction
-from hydro_core.spark.store.lookups import extremes, lookup_files
+from hydro_core.spark.pipeline.rework import correction
+from hydro_core.spark.store.lookups import lookup_files
+from hydro_core.spark.store.lookups import search as extremes
 from tests.spark.engines import Json, on_reference, on_spark, program
 from tests.spark.pipelines import SETTINGS
 

@@ -24,8 +24,8 @@ from hydro_core.spark.executor import shell
 from hydro_core.spark.functions import guards
 from hydro_core.spark.functions.guards import runs_in_python
 from hydro_core.spark.inputs.batches import Batch, batch_of
+from hydro_core.spark.pipeline.copies import verify
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.verify import verify
 from hydro_core.types.ddl import parse_ddl
 
 if TYPE_CHECKING:

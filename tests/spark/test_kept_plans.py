@@ -18,7 +18,8 @@ from benchmarks.measure import plan_of
 from benchmarks.messages import Messages, counted_messages
 from hydro_core.errors import DataError
 from hydro_core.spark.frames.materialize import is_of_each_job
-from hydro_core.spark.pipeline import expected, jobs
+from hydro_core.spark.pipeline import jobs
+from hydro_core.spark.pipeline import prepared as expected
 from hydro_core.spark.pipeline.kept_plan import KEPT_PLANS, KeptPlans, can_be_kept
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.session.session import few_rows_session

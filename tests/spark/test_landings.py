@@ -21,7 +21,7 @@ from hydro_core.files.scan import cut, read_all, scans_of, tick_inputs
 from hydro_core.spark.inputs import snapshot as source
 from hydro_core.spark.inputs.looks import LandingTable
 from hydro_core.spark.inputs.reading import InputBatches
-from hydro_core.spark.store.ledger.input_reads import InputRead
+from hydro_core.spark.store.ledger.records import InputRead
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.every import TickLength
 from hydro_core.ticks.tick_range import moment_of

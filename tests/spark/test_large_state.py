@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 from benchmarks.measure import plan_of
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.store import store
+from hydro_core.spark.store.cached_rows import RowCache
 from hydro_core.spark.store.delta.table import ROWS_OF_A_GROUP
 from hydro_core.spark.store.lookups.lookup_files import LOOKUPS
-from hydro_core.spark.store.row_cache import RowCache
 from tests.spark.pipelines import SETTINGS, Batch
 
 pytestmark = pytest.mark.spark

@@ -20,8 +20,8 @@ from hydro_core.reference.interpreter import run_ticks
 from hydro_core.running import read_ticks
 from hydro_core.spark.inputs.batches import batch_of
 from hydro_core.spark.pipeline.pipeline import Pipeline
+from hydro_core.spark.pipeline.rework import correction
 from hydro_core.spark.pipeline.rows import output_items
-from hydro_core.spark.pipeline.start_rework import correction
 from hydro_core.spark.store.lookups import lookup_files
 from hydro_core.spark.store.lookups.lookup_files import LOOKUPS
 from hydro_core.types.arrow import to_arrow

@@ -17,7 +17,7 @@ from hydro_core.plan.lookups import lookups
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import StateSlot
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.start_rework import correction
+from hydro_core.spark.pipeline.rework import correction
 from hydro_core.spark.store import store
 from hydro_core.spark.store.schema import TableSpec
 from tests.spark.engines import Json, on_reference, on_spark, program

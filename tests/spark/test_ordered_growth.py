@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from benchmarks.work import RowCounter
 from hydro_core.spark.inputs.batches import batch_of
 from hydro_core.spark.store.lookups import lookup_files
-from hydro_core.spark.store.lookups.agreeing import MatchedRows
+from hydro_core.spark.store.lookups.conditions import MatchedRows
 from hydro_core.spark.store.store import Store
 from tests.tpch.answers import opened
 

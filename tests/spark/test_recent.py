@@ -20,9 +20,9 @@ from hydro_core.plan.planner import plan
 from hydro_core.running import read_ticks, run_items
 from hydro_core.settings import Settings
 from hydro_core.spark.executor.memory import Memory
+from hydro_core.spark.pipeline.jobs import alive_rows
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.prepared import RangeRequest
-from hydro_core.spark.pipeline.stored_rows import alive_rows
 from hydro_core.spark.session.session import few_rows_session
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.tick import Outputs, TickInput

@@ -17,7 +17,7 @@ from hydro_core.spark.executor import planned_rounds
 from hydro_core.spark.pipeline.jobs import RangeJobs
 from hydro_core.spark.pipeline.kept_plan import KEPT_PLANS, can_be_kept
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.start_rework import correction
+from hydro_core.spark.pipeline.rework import correction
 from hydro_core.ticks.tick import Outputs, TickInput
 from tests.spark.pipelines import SETTINGS
 from tests.support.refused import Refused

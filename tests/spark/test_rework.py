@@ -14,8 +14,7 @@ from pyspark.sql import SparkSession
 from hydro_core.catalog.forms import Form
 from hydro_core.errors import DataError, TransientError
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.rework import STAGING
-from hydro_core.spark.pipeline.start_rework import correction
+from hydro_core.spark.pipeline.rework import STAGING, correction
 from tests.spark.pipelines import Batch, Crash, batch, contents, crash_at, opened
 from tests.support.refused import Refused
 

@@ -20,8 +20,7 @@ from hydro_core.plan.planner import Bootstrap, Leaf, WantedTables, bootstrap
 from hydro_core.program_change.difference import difference
 from hydro_core.spark.inputs.batches import stored_batches
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.rework import STAGING, StagedPast
-from hydro_core.spark.pipeline.start_rework import deployment, rollback
+from hydro_core.spark.pipeline.rework import STAGING, StagedPast, deployment, rollback
 from hydro_core.spark.pipeline.tables import Tables
 from tests.spark.pipelines import SETTINGS, Crash, batch, crash_at, opened, planned
 from tests.support.deployments import output_states, records
@@ -108,8 +107,8 @@ def after(directory: Path, kept: Mapping[str, str] = {}) -> Pipeline:
         slot: replace(spec, name=kept.get(slot, spec.name))
         for slot, spec in fresh.state_tables.items()
     }
-    tables = Tables(state, fresh.output_tables)
-    return Pipeline(directory, plan, SETTINGS, tables=tables, identity="after")
+    tables = Tables(state, fresh.output_tables, "after")
+    return Pipeline(directory, plan, SETTINGS, tables=tables)
 
 
 def made(rework: StagedPast, by: Bootstrap, serving: Pipeline) -> StagedPast:
@@ -232,8 +231,7 @@ def test_nothing_wanted_is_nothing_to_run(served: Path) -> None:
         served,
         planned(BEFORE.replace("known", "history")),
         SETTINGS,
-        tables=Tables(serving.state_tables, serving.output_tables),
-        identity="renamed",
+        tables=Tables(serving.state_tables, serving.output_tables, "renamed"),
     )
     by = bootstrap(same.plan, WantedTables(), {})
     with deployment(serving, same, by, WantedTables()) as rework:

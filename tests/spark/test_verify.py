@@ -18,10 +18,9 @@ from hydro_core.catalog.forms import Form
 from hydro_core.errors import DataError
 from hydro_core.files import parquet
 from hydro_core.spark.inputs.batches import batch_of
-from hydro_core.spark.pipeline.copy import copy_pipeline
+from hydro_core.spark.pipeline.copies import copy_pipeline, verify
+from hydro_core.spark.pipeline.rework import correction
 from hydro_core.spark.pipeline.rows import rows_at
-from hydro_core.spark.pipeline.start_rework import correction
-from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.ledger.ledger import LEDGER, Ledger
 from hydro_core.types.ddl import parse_ddl
 from tests.spark.pipelines import SETTINGS, Crash, batch, contents, crash_at, opened

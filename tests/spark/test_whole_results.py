@@ -13,10 +13,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from benchmarks.measure import plan_of
-from hydro_core.spark.pipeline import stored_rows
+from hydro_core.spark.pipeline import jobs as stored_rows
+from hydro_core.spark.pipeline.jobs import whole_results as slots_of
 from hydro_core.spark.pipeline.kept_plan import KeptPlan, TickRows
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.stored_rows import whole_results as slots_of
 from tests.spark.pipelines import SETTINGS
 
 PROGRAM = """

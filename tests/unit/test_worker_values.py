@@ -27,7 +27,7 @@ from hydrotick.openlineage import Parent
 from hydrotick.quality.changed import ChangedRows, CorrectionResult, RowsRead
 from hydrotick.quality.suites import Verdict
 from hydrotick.runner.report import TickReport
-from hydrotick.runner.tick_request import TickRequest
+from hydrotick.runner.runner import TickRequest
 from hydrotick.worker.client import WorkerFailedError, asked_json, asked_of, error_of, failure
 
 DAY = TickWindow(

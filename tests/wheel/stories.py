@@ -109,7 +109,7 @@ STORIES = (
         "docs/forgetting.md",
         before={"": _shop, "hydrotick forget totals --where user=ann": _without_ann},
         ends={"hydrotick forget totals --where user=ann --dry-run": 3},
-        says={"hydrotick forget totals --where user=ann": "no tick is computed"},
+        says={"hydrotick forget totals --where user=ann": "are computed again from what is landed"},
     ),
     Story("assets/chat/README.md", before={"": _with_the_chat}),
 )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 
-from hydro_core.analysis.infer import Typed
-from hydro_core.analysis.partition.steps import FlowStep, InputLeaves, ShardKey, Steps, steps_of
+from hydro_core.analysis.partition.steps import FlowStep, InputLeaves, ShardKey, Steps
 from hydro_core.analysis.partition.terms import (
     DETERMINED,
     MOST_TERMS,
@@ -248,53 +247,3 @@ def _equivalents(source: InputLeaves, leaf: FieldPath, seen: frozenset[FieldPath
             plain = opaque_term(DETERMINED, (source.name, number), sorted(determining))
             found += rewritten(plain, table)
     return found[:MOST_TERMS]
-
-
-# Which streams hold the rows of a key's value apart from all others, and in which field.
-#
-# A routing by a key says where the items of a stream lie (`locations`). Where every item lies at
-# a field of its own, the rows with one value there are what that value's shard makes, and the
-# others are what the program makes of inputs that never had it. So the value's rows are taken out
-# of what is stored without computing anything.
-
-
-PathSet = frozenset[FieldPath]
-
-
-@dataclass(frozen=True, slots=True)
-class KeyedStreams:
-    fields: Mapping[NodeId, PathSet | None] = field(default_factory=dict)
-    """The fields of each stream that are the key, any of which tells; None: nothing of it comes of
-    rows that have the key.
-    """
-    obstacles: tuple[str, ...] = ()
-    """What brings rows of several values together; empty where nothing does."""
-
-
-def keyed_streams(
-    typed: Typed, keys: Mapping[str, FieldPath], wanted: Iterable[NodeId]
-) -> KeyedStreams:
-    """Where some streams of a program have a key of its inputs.
-
-    Args:
-        typed: the program, or a plan's.
-        keys: the inputs that have the key, each with its field; no row of another input is of one
-            value of it.
-        wanted: the streams.
-    """
-    steps = steps_of(typed)
-    others = {source.name for source in steps.sources.values()} - set(keys)
-    found = locate(steps, {name: FieldAt(path) for name, path in keys.items()}, others)
-    if found.failed:
-        operators = (f"`{s.node.op.name}` ({s.node.id})" for s in found.failed)
-        return KeyedStreams(obstacles=tuple(f"{one} brings rows together" for one in operators))
-    if found.splits:
-        parts = dict.fromkeys(f"`{node}` has rows of other inputs, too" for node, _ in found.splits)
-        return KeyedStreams(obstacles=tuple(parts))
-    cut = steps.cut(others)
-    fields: dict[NodeId, PathSet | None] = {}
-    for node in wanted:
-        terms = found.terms.get(node) or ()
-        paths = frozenset(term.path for term in terms if isinstance(term, FieldAt))
-        fields[node] = None if node in steps.of and node not in cut else paths
-    return KeyedStreams(fields)

@@ -31,9 +31,8 @@ from hydro_core.spark.frames.materialize import collected, exactly
 from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK
 from hydro_core.spark.lower.relations import positioned
 from hydro_core.spark.session.session import few_rows_session, shared_session
-from hydro_core.spark.store.lookups.agreeing import KnownItems, MatchedRows
-from hydro_core.spark.store.lookups.extremes import LeadingRows, came, leading
-from hydro_core.spark.store.lookups.search import StoredSearch
+from hydro_core.spark.store.lookups.conditions import KnownItems, MatchedRows
+from hydro_core.spark.store.lookups.search import LeadingRows, StoredSearch, came, leading
 from hydro_core.ticks.tick import Outputs, TickInput
 from hydro_core.types.arrow import from_arrow, to_arrow
 from hydro_core.types.item import ItemType

@@ -25,8 +25,8 @@ from hydro_core.spark.frames.leaf import InOneJob, PlanLeaf, item_leaf
 from hydro_core.spark.frames.materialize import exactly, is_of_each_job
 from hydro_core.spark.frames.relation import ITEM, TICK, Relation
 from hydro_core.spark.store.delta.write import first_rows
-from hydro_core.spark.store.lookups.agreeing import KnownItems
-from hydro_core.spark.store.values import Column
+from hydro_core.spark.store.lookups.conditions import KnownItems
+from hydro_core.spark.store.schema import Column
 from hydro_core.types.arrow import arrow_type
 from hydro_core.types.item import ItemType
 

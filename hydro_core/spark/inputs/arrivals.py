@@ -34,7 +34,7 @@ from hydro_core.spark.inputs.differences import (
     within,
 )
 from hydro_core.spark.inputs.snapshot import NO_ROWS, HashedRows, LandingSource
-from hydro_core.spark.store.ledger.input_reads import ChangedRange
+from hydro_core.spark.store.ledger.records import ChangedRange
 from hydro_core.storage.remote import DataPlace, name_below
 from hydro_core.ticks.tick_range import Numbers, count_ticks
 from hydro_core.types.ddl import parse_ddl, to_ddl

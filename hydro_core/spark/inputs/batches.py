@@ -28,8 +28,8 @@ from hydro_core.spark.frames.column_names import quoted
 from hydro_core.spark.frames.leaf import table_frame, together
 from hydro_core.spark.frames.relation import ITEM, TICK
 from hydro_core.spark.frames.types import UnsupportedType, item_type, spark_type
-from hydro_core.spark.store.ledger.input_reads import Counts, InputRead
 from hydro_core.spark.store.ledger.ledger import state_error
+from hydro_core.spark.store.ledger.records import Counts, InputRead
 from hydro_core.spark.store.schema import flattened
 from hydro_core.spark.store.store import Store
 from hydro_core.ticks.calendar import Calendar

@@ -35,7 +35,7 @@ from hydro_core.spark.inputs.snapshot import (
     Snapshot,
     saved_listing,
 )
-from hydro_core.spark.store.ledger.input_reads import InputRead
+from hydro_core.spark.store.ledger.records import InputRead
 from hydro_core.storage.remote import DataPlace, file_known
 from hydro_core.types.item import TIMESTAMP
 

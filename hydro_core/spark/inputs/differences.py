@@ -20,9 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hydro_core.spark.inputs.snapshot import LISTINGS, HashedRows, save
-from hydro_core.spark.store.ledger.input_reads import ChangedRange
 from hydro_core.spark.store.ledger.ledger import RESTORE, state_error
-from hydro_core.spark.store.ledger.record_columns import as_row
+from hydro_core.spark.store.ledger.records import ChangedRange, as_row
 from hydro_core.storage.arrow import opened
 from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.tick_range import Numbers

@@ -18,7 +18,7 @@ from hydro_core.spark.inputs.arrivals import NOTHING_NEW, Arrivals, in_columns_o
 from hydro_core.spark.inputs.changes import KnownLanding, LandingDiff, accepted_of, known_of
 from hydro_core.spark.inputs.differences import Deviations
 from hydro_core.spark.inputs.snapshot import LandingSource, Snapshot, as_changes, refuse_unfit
-from hydro_core.spark.store.ledger.input_reads import ChangedRange, InputRead
+from hydro_core.spark.store.ledger.records import ChangedRange, InputRead
 from hydro_core.storage.remote import DataPlace, RemotePath
 from hydro_core.storage.settings import StorageSettings
 from hydro_core.ticks.calendar import Calendar
@@ -44,8 +44,6 @@ class LandingView:
     """How many rows more than before its ticks have, where they are computed again; None: that is
     not known, or they are not.
     """
-    read: InputRead | None = None
-    """What was read of it for the ticks before, where it is to be read for the next ones."""
 
     @property
     def off(self) -> Deviations:
@@ -59,7 +57,7 @@ class LandingView:
 
     def recorded(self, read: InputRead, directory: DataPlace | None, *, first: int) -> InputRead:
         """What the ledger is to keep of a reading that begins with the tick `first`."""
-        listing, known = self.now.listing, self.read
+        listing = self.now.listing
         return replace(
             read,
             table=self.now.table,
@@ -67,8 +65,6 @@ class LandingView:
             late=self.off.late_at(first),
             changed=self.changed,
             deviations=None if directory is None else self.off.saved(directory),
-            forgotten=None if known is None else known.forgotten,
-            is_forgotten_anew=known is not None and known.is_forgotten_anew,
         )
 
     def accepted(self, read: InputRead, directory: DataPlace) -> InputRead:
@@ -161,7 +157,7 @@ def seen(
     if accepted is not None:
         # What was accepted is late, too; its rows are read when they arrive.
         found = replace(undecided, late=undecided.deviations.late_at(until), rows=None)
-    return LandingView(source, until, scan, now, found, undecided, read=read)
+    return LandingView(source, until, scan, now, found, undecided)
 
 
 @dataclass(frozen=True, slots=True)

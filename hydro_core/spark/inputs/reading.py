@@ -39,8 +39,8 @@ from hydro_core.spark.inputs.snapshot import (
     refuse_input,
     refuse_unfit,
 )
-from hydro_core.spark.store.ledger.input_reads import InputRead
-from hydro_core.spark.store.row_cache import RowCache
+from hydro_core.spark.store.cached_rows import RowCache
+from hydro_core.spark.store.ledger.records import InputRead
 from hydro_core.spark.store.schema import flattened
 from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.calendar import Calendar

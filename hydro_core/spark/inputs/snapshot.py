@@ -44,7 +44,7 @@ from hydro_core.machine.faults import raise_outage
 from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.frames.row_hashes import row_hashes
-from hydro_core.spark.store.ledger.input_reads import InputRead
+from hydro_core.spark.store.ledger.records import InputRead
 from hydro_core.storage.arrow import opened
 from hydro_core.storage.delta import data_files, delta_table
 from hydro_core.storage.places import entries_in

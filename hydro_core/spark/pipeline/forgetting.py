@@ -1,138 +1,115 @@
-"""The rows of one value of a key, taken out of a pipeline; and all that its tables ever held.
+"""The rows that have a value: those that are landed, files of a pipeline that hold them, and the
+removal of all that its tables ever held.
 
-Where the plan keeps the rows of different values apart, the rows of one are taken out of every
-table by one row of the ledger, which is of all committed ticks, as that of a correction is. No
-tick is computed. Whatever ends the process before that row leaves tables that are ahead of the
-ledger, and these are set back.
+Whoever has taken the rows out of what is landed, and computed the ticks that had read them again,
+removes the history of the tables last. That may end anywhere, and is simply run again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from hydro_core.analysis.partition.locations import PathSet, keyed_streams
-from hydro_core.analysis.partition.terms import is_exact
-from hydro_core.catalog.forms import Form
-from hydro_core.ir.graph import NodeId
-from hydro_core.spark.inputs.snapshot import LISTINGS
-from hydro_core.spark.pipeline.comparison import COMPARED
-from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.rework import STAGING
-from hydro_core.spark.pipeline.tables import drop_retired
-from hydro_core.spark.store.delta.erased import KeyedRows, erase_files, erase_log
-from hydro_core.spark.store.delta.table import StoredTable
-from hydro_core.spark.store.delta.table_rows import rows_since
-from hydro_core.spark.store.ledger.commit import Commit
-from hydro_core.spark.store.ledger.input_reads import InputRead
-from hydro_core.spark.store.ledger.seams import seams
-from hydro_core.spark.store.ledger.standing import FORGOTTEN
-from hydro_core.spark.store.schema import TableSpec
-from hydro_core.storage.places import empty, files_in
-from hydro_core.storage.remote import DataPlace
-from hydro_core.types.item import FieldPath, at
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-_FILES = ".parquet"
+from hydro_core.files.scan import Scan, read
+from hydro_core.spark.inputs.snapshot import LISTINGS
+from hydro_core.spark.pipeline.pipeline import Pipeline
+from hydro_core.spark.pipeline.rework import COMPARED, STAGING
+from hydro_core.spark.pipeline.tables import drop_retired
+from hydro_core.spark.store.delta.table import erase_log
+from hydro_core.spark.store.ledger.records import Commit
+from hydro_core.storage.arrow import opened
+from hydro_core.storage.places import empty, files_in
+from hydro_core.storage.remote import DataPlace, name_below
+from hydro_core.types.arrow import arrow_type
+from hydro_core.types.item import Field, ItemType, Row
+
+_LOG = "_delta_log"
 
 
 @dataclass(frozen=True, slots=True)
-class TheirRows:
-    """The rows of a value in each table that may have some, by the tables' names."""
+class ForgottenValue:
+    """A value of a column of an input, which tells whose a row is."""
 
-    rows: Mapping[str, KeyedRows] = field(default_factory=dict)
-    obstacles: tuple[str, ...] = ()
-    """Why they cannot be told apart; empty where they can."""
+    column: str
+    type: ItemType
+    value: Any
 
+    def landed(self, scan: Scan) -> Mapping[DataPlace, int]:
+        """How many rows of each landed file have it, of whatever ticks; files without any are left
+        out.
 
-def by_key(pipeline: Pipeline, keys: Mapping[str, FieldPath], value: Any) -> TheirRows:
-    """Which rows of a pipeline's tables come of the landed rows that have a value, and no others.
+        Raises:
+            DataError: a file cannot be read (code `input`).
+        """
+        item = Row((Field(self.column, self.type),))
+        column = replace(scan, item=item, file=replace(scan.file, column=None))
+        rows = {file: self._count(read(column, [file]).items) for file in scan.fileset.files}
+        return {file: count for file, count in rows.items() if count}
 
-    Args:
-        pipeline: the one that serves.
-        keys: the inputs that have the key, each with its field.
-        value: the key's, of a type that compares exactly.
-    """
-    plan = pipeline.plan
-    streams: dict[str, list[NodeId]] = {
-        pipeline.state_tables[slot.id].name: [slot.stream.node] for slot in plan.slots
-    }
-    for name, spec in pipeline.output_tables.items():
-        streams[spec.name] = [sink.inputs[0].node for sink in plan.graph.sinks[name]]
-    found = keyed_streams(plan.typed, keys, (n for nodes in streams.values() for n in nodes))
-    obstacles = list(found.obstacles)
-    of_two = seams(pipeline.ledger.commits())
-    obstacles += [f"`{name}` has ticks of an earlier program" for name in sorted(of_two)]
-    rows: dict[str, KeyedRows] = {}
-    for spec in () if obstacles else pipeline.tables:
-        fields = [found.fields[node] for node in streams[spec.name]]
-        path = _path(spec, fields)
-        if path is not None:
-            rows[spec.name] = KeyedRows(spec, path, value)
-        elif any(one is not None for one in fields):
-            what = "output" if spec.role == "output" else "state"
-            obstacles.append(f"the {what} `{spec.of}` does not have it")
-    return TheirRows({} if obstacles else rows, tuple(obstacles))
+    def stored(self, directory: DataPlace) -> Mapping[str, int]:
+        """How many files of each table below a pipeline's directory hold the value, those of its
+        history and its log among them.
 
+        A text is looked for in all columns; any other value in those of the column's name, since
+        a number is found everywhere.
+        """
+        found = Counter[str]()
+        for file in files_in(directory):
+            name = name_below(file, directory)
+            if self._is_in_log(file) if f"/{_LOG}/" in name else self._is_in_rows(file):
+                found["/".join(name.split("/")[:-1][:2])] += 1
+        return dict(sorted(found.items()))
 
-def _path(spec: TableSpec, fields: Sequence[PathSet | None]) -> FieldPath | None:
-    """The field of a table that is the key; None: it has none, or some of its rows have none."""
-    sets = [one or frozenset() for one in fields]
-    common = frozenset.intersection(*sets)
-    exact = (path for path in common if is_exact(at(spec.item, path)))
-    return min(exact, key=lambda path: (len(path), path), default=None)
+    def _is_in_log(self, file: DataPlace) -> bool:
+        # Its statistics have the least and the greatest text of each column.
+        return isinstance(self.value, str) and self.value.encode() in file.read_bytes()
 
+    def _is_in_rows(self, file: DataPlace) -> bool:
+        if file.suffix != ".parquet":
+            return False
+        rows = pq.ParquetFile(opened(file))
+        leaves = [rows.schema.column(place) for place in range(len(rows.schema))]
+        if not isinstance(self.value, str):
+            leaves = [leaf for leaf in leaves if leaf.name == self.column]
+        batches = rows.iter_batches(columns=[leaf.path for leaf in leaves]) if leaves else ()
+        return any(self._count(part) for batch in batches for part in batch.columns)
 
-def rows_there(pipeline: Pipeline, found: TheirRows) -> Mapping[str, int]:
-    """How many rows of the value each table has, by the tables' names; nothing is changed."""
-    now = pipeline.ledger.refresh()
-    pipeline.store.check(now)
-    tables = pipeline.store.tables
-    return {name: rows.count(tables[name]) for name, rows in found.rows.items()}
-
-
-def rows_before(pipeline: Pipeline, found: TheirRows) -> int:
-    """How many rows of the value are in files that the tables held before; nothing is changed."""
-    tables = pipeline.store.tables
-    return sum(rows.count(tables[n], _replaced(tables[n])) for n, rows in found.rows.items())
+    def _count(self, values: Any) -> int:
+        kind = arrow_type(self.type)
+        return sum(
+            pc.sum(pc.equal(leaf.cast(kind), pa.scalar(self.value, kind))).as_py() or 0
+            for leaf in _leaves(values)
+            if _is_like(leaf.type, kind)
+        )
 
 
-def _replaced(table: StoredTable) -> list[DataPlace]:
-    held = {file.path for file in table.files()}
-    parts = (f for f in files_in(table.path) if f.name.startswith("part-") and f.suffix == _FILES)
-    return [file for file in parts if file not in held]
+def _is_like(one: Any, other: Any) -> bool:
+    return one == other or (pa.types.is_large_string(one) and pa.types.is_string(other))
 
 
-def take_out(
-    pipeline: Pipeline,
-    found: TheirRows,
-    reads: Sequence[InputRead],
-    late: Mapping[str, Mapping[int, int]],
-) -> Commit:
-    """Takes the rows out of all tables, by one row of the ledger; the pipeline's lock is held.
-
-    Args:
-        pipeline: the one that serves; something is committed.
-        found: which rows they are.
-        reads: what is to stand in the ledger of the inputs, of all ticks.
-        late: how many of the landed rows came late, by input and their own ticks.
-
-    Raises:
-        DataError: another writer is at work, or a table is broken (code `state`).
-    """
-    now = _recovered(pipeline)
-    for name, rows in found.rows.items():
-        rows.take_out(pipeline.store.tables[name])
-        pipeline.step(name)
-    commit = _of_all_ticks(pipeline, now, reads, late)
-    pipeline.ledger.append(commit)
-    pipeline.step("ledger")
-    return commit
+def _leaves(values: Any) -> Iterator[Any]:
+    """The arrays of which nested ones consist."""
+    if pa.types.is_struct(values.type):
+        for part in values.flatten():
+            yield from _leaves(part)
+    elif pa.types.is_map(values.type):
+        yield from _leaves(values.keys)
+        yield from _leaves(values.items)
+    elif pa.types.is_list(values.type) or pa.types.is_large_list(values.type):
+        yield from _leaves(values.flatten())
+    else:
+        yield values
 
 
 def erase(pipeline: Pipeline) -> Commit | None:
-    """Removes all that the tables held before, and does not hold now; the pipeline's lock is held.
+    """Removes all that the tables held before, and do not hold now; the pipeline's lock is held.
 
     The tables of earlier deployments go as well, and what is listed of landings that no tick reads
     next: there is no way back to how anything was. Ended in between, it is to be run again.
@@ -140,9 +117,11 @@ def erase(pipeline: Pipeline) -> Commit | None:
     Raises:
         DataError: another writer is at work, or a table is broken (code `state`).
     """
-    if pipeline.ledger.refresh() is None:
+    now = pipeline.ledger.refresh()
+    if now is None:
         return None
-    now = _recovered(pipeline)
+    pipeline.refuse_another_program(now)
+    pipeline.store.recover(now)
     directory, moment = pipeline.directory, datetime.now(UTC)
     pipeline.lock.refuse_lost()
     for scratch in (STAGING, COMPARED):
@@ -151,12 +130,9 @@ def erase(pipeline: Pipeline) -> Commit | None:
     pipeline.step("dropped what is retired")
     pipeline.store.lookup_files.remove_all()
     held = {name: table.version for name, table in pipeline.store.tables.items()}
-    versions = {}
-    for name, table in pipeline.store.tables.items():
-        # What another has written since it took over is not seen here, and would go.
-        pipeline.lock.refuse_lost()
-        versions[name] = erase_files(table, pipeline.lock.refuse_lost)
-        pipeline.step(f"erased {name}")
+    # What another has written since it took over is not seen here, and would go.
+    kept = pipeline.lock.kept_after(pipeline.step)
+    versions = pipeline.store.vacuum(0, kept, pipeline.lock.refuse_lost)
     recorded = pipeline.note(now, now.last, versions, started=moment)
     pipeline.step("noted")
     pipeline.lock.refuse_lost()
@@ -171,42 +147,3 @@ def erase(pipeline: Pipeline) -> Commit | None:
         if file.stem not in needed:
             file.unlink()
     return recorded
-
-
-def _recovered(pipeline: Pipeline) -> Commit:
-    now = pipeline.ledger.refresh()
-    if now is None:
-        raise AssertionError("nothing is committed, so there is nothing to take out")
-    pipeline.refuse_another_program(now)
-    pipeline.store.recover(now)
-    return now
-
-
-def _of_all_ticks(
-    pipeline: Pipeline,
-    now: Commit,
-    reads: Sequence[InputRead],
-    late: Mapping[str, Mapping[int, int]],
-) -> Commit:
-    ledger, tables = pipeline.ledger, pipeline.store.tables
-    begun, ended = ledger.commit_of(0), ledger.commit_of(now.last)
-    moment = datetime.now(UTC)
-    # The next tick measures the tables; the facts that are known are of other rows.
-    checks = {**(ended.checks if ended else {}), "tables": {}, FORGOTTEN: late}
-    return replace(
-        now,
-        sequence=now.sequence + 1,
-        first=0,
-        versions={name: table.version for name, table in tables.items()},
-        rows={
-            name: table.rows if table.spec.form is Form.VALUES else rows_since(table, 0)
-            for name, table in tables.items()
-        },
-        inputs=tuple(reads),
-        start=begun.start if begun else None,
-        end=ended.end if ended else None,
-        started=moment,
-        committed=moment,
-        checks=checks,
-        back=False,
-    )

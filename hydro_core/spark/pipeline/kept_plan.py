@@ -35,7 +35,7 @@ from hydro_core.spark.frames.materialize import held_for_each_job, is_of_each_jo
 from hydro_core.spark.frames.relation import TICK
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.inputs.batches import arrow_schema, relation_schema
-from hydro_core.spark.store.lookups.agreeing import KnownItems
+from hydro_core.spark.store.lookups.conditions import KnownItems
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.types.arrow import arrow_type
 from hydro_core.types.item import LONG, TIMESTAMP

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from types import MappingProxyType
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -25,9 +26,13 @@ from hydro_core.spark.functions.guards import recall
 from hydro_core.spark.inputs.batches import Batch, batch_of, refuse_miscounted, ticks_within
 from hydro_core.spark.lower.registry import Times
 from hydro_core.spark.pipeline.jobs import RangeJobs
-from hydro_core.spark.pipeline.larger_tables import LargerTables
 from hydro_core.spark.pipeline.prepared import PreparedRange, RangeRequest
-from hydro_core.spark.pipeline.publishing import PublishedOutputs, keys_of_outputs
+from hydro_core.spark.pipeline.publishing import (
+    LargerTables,
+    PublishedOutputs,
+    PublishPolicy,
+    keys_of_outputs,
+)
 from hydro_core.spark.pipeline.tables import (
     Tables,
     drop_retired,
@@ -35,12 +40,10 @@ from hydro_core.spark.pipeline.tables import (
     refuse_another_program,
 )
 from hydro_core.spark.session.session import shared_session
-from hydro_core.spark.store.ledger.commit import Commit
-from hydro_core.spark.store.ledger.input_reads import InputRead
 from hydro_core.spark.store.ledger.ledger import RESTORE, Ledger, state_error
-from hydro_core.spark.store.ledger.lock import WriterLock
+from hydro_core.spark.store.ledger.records import Commit, InputRead
 from hydro_core.spark.store.schema import TableSpec
-from hydro_core.spark.store.snapshot_frame import snapshot_frame
+from hydro_core.spark.store.snapshots import snapshot_frame
 from hydro_core.spark.store.store import OnStep, Store
 from hydro_core.storage.remote import DataPlace
 
@@ -53,8 +56,8 @@ class Pipeline:
 
     Opening it and asking for what is committed needs no Spark. `spark` is the session for the rest;
     without one the shared session of the process is used, when first needed. `tables` are where
-    the plan's tables stand, if not where a new pipeline would put them; `identity` is what the
-    ledger knows the program by, if not by what it stores.
+    the plan's tables stand, if not where a new pipeline would put them; `published` says which
+    outputs are tables of their own, and without it they stay as they are.
     """
 
     def __init__(
@@ -65,7 +68,7 @@ class Pipeline:
         spark: SparkSession | None = None,
         *,
         tables: Tables | None = None,
-        identity: str | None = None,
+        published: PublishPolicy | None = None,
     ) -> None:
         self.directory = directory
         self.plan = plan
@@ -78,7 +81,7 @@ class Pipeline:
         self.output_tables = named.outputs
         """The tables of the outputs, by their names."""
         self.tables = named.all
-        self.fingerprint = identity or fingerprint(self.tables)
+        self.fingerprint = named.identity or fingerprint(self.tables)
         self.store = Store(
             directory,
             self.tables,
@@ -87,16 +90,16 @@ class Pipeline:
             lookup_bytes=self.settings.spark.lookup_bytes,
             held_rows=self.settings.spark.held_rows,
         )
-        self.ledger = Ledger(directory, self.store.forget)
-        self.lock = WriterLock(directory, self.ledger.fence)
-        self.ledger.writer = lambda: self.lock.number
-        self.ledger.unanswered = self.lock.doubts
+        self.ledger = Ledger(directory, self.store.forget, self._follow)
+        self.lock = self.ledger.lock
         self._jobs = RangeJobs(plan, named, self.store, self.settings)
         known = self.fingerprint, partial(keys_of_outputs, plan, self.output_tables)
         step: OnStep = lambda done: self.step(done)  # noqa: E731, PLW0108 - it may be set later
         larger = LargerTables(self.settings.spark.held_rows, lambda: self.spark)
-        self.published = PublishedOutputs(directory, self.ledger, known, step, larger)
-        self.ledger.appended = self.published.follow
+        self.published = PublishedOutputs(directory, self.ledger, known, step, larger, published)
+
+    def _follow(self, commit: Commit) -> None:
+        self.published.follow(commit)
 
     @property
     def spark(self) -> SparkSession:
@@ -403,3 +406,38 @@ class Pipeline:
 
 def _ticks(first: int, last: int) -> str:
     return f"tick {first}" if first >= last else f"ticks {first} to {last}"
+
+
+_AS_NEW: Mapping[str, str] = MappingProxyType({})
+
+
+def places_in(commit: Commit | None, name: str) -> Mapping[str, str]:
+    """The tables of the state slots of a deployment, if a commit was made by it."""
+    if commit is None or commit.plan != name:
+        return _AS_NEW
+    return {r["of"]: table for table, r in commit.tables.items() if r["role"] == "state"}
+
+
+def pipeline_of(
+    directory: DataPlace,
+    plan: TickPlan,
+    name: str,
+    settings: Settings,
+    places: Mapping[str, str] = _AS_NEW,
+    published: PublishPolicy | None = None,
+) -> Pipeline:
+    """The pipeline in a directory by one of its deployments.
+
+    Args:
+        directory: the pipeline's.
+        plan: the deployment's.
+        name: the deployment's, by which the ledger knows it.
+        settings: of the core.
+        places: the tables of state slots that a new pipeline would put elsewhere, by the slots'
+            ids; `places_in` tells those of a commit.
+        published: the outputs that are tables of their own; None: they stay as they are.
+    """
+    new = Tables.of(plan)
+    state = {n: replace(spec, name=places.get(n, spec.name)) for n, spec in new.state.items()}
+    tables = Tables(state, new.outputs, name)
+    return Pipeline(directory, plan, settings, tables=tables, published=published)

@@ -1,28 +1,29 @@
-"""Brings the outputs that people read as tables to where the ledger is, commit by commit.
-
-The ledger comes first: what a table shows has happened. Whatever ends the process between the two
-leaves a table that is a commit behind, and the next tick brings it up before all else. Where ticks
-were only added since, a table gets what these have changed; else (what was computed again, another
-program, rows that were forgotten) it is compared with the output as it is now.
-"""
+"""Published tables of outputs: kept up with the ledger by each commit, whatever their size."""
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 from deltalake.exceptions import DeltaError
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
 
 from hydro_core.errors import HydroError
-from hydro_core.plan.tick_plan import TickPlan, keys_of
+from hydro_core.plan.tick_plan import Kind, TickPlan, keys_of
+from hydro_core.settings import ROWS_AT_ONCE
 from hydro_core.spark.executor.shell import failures_as_errors
-from hydro_core.spark.frames.relation import Kind
-from hydro_core.spark.pipeline.larger_tables import LargerTables
-from hydro_core.spark.store.ledger.commit import Commit
+from hydro_core.spark.frames.column_names import quoted
+from hydro_core.spark.frames.parquet import spark_name, write_parquet
+from hydro_core.spark.frames.relation import expanded
+from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.store.ledger.ledger import Ledger
-from hydro_core.spark.store.outputs.net_changes import difference, net_changes
+from hydro_core.spark.store.ledger.records import Commit
+from hydro_core.spark.store.outputs.changes import NetChanges, difference, net, net_changes, signed
 from hydro_core.spark.store.outputs.published import (
     PUBLISHED,
     PublishedTable,
@@ -30,13 +31,128 @@ from hydro_core.spark.store.outputs.published import (
     shown_sequence,
 )
 from hydro_core.spark.store.schema import TableSpec, recorded_table
+from hydro_core.spark.store.snapshots import frame_as_of
 from hydro_core.spark.store.store import Store
 from hydro_core.storage.delta import is_table
 from hydro_core.storage.places import entries_in, remove_tree
 from hydro_core.storage.remote import DataPlace
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+# Where more rows differ than one process holds, executors write them, or all of the output where
+# rows go, too; and the table takes the files over in one version.
+
+
+@dataclass(frozen=True, slots=True)
+class LargerTables:
+    """What executors do for the tables of a pipeline."""
+
+    held: int
+    """So many rows this process holds at once."""
+    session: Callable[[], SparkSession]
+    """Gives the Spark that runs them."""
+
+    def is_large(self, spec: TableSpec, rows: int) -> bool:
+        """Whether so many rows of an output are theirs; what has no type is not known to Spark."""
+        return rows > self.held and not spec.has_unknown
+
+    def add(self, table: PublishedTable, store: Store, commit: Commit, first: int) -> bool:
+        """Adds what ticks from one on have changed; gives whether that could be done."""
+        spec, spark = table.spec, self.session()
+        frame = store.frame(spark, spec.name, first, commit.last)
+        if frame is None or not (spec.is_log or spec.kind is Kind.H):
+            return False
+        if not spec.is_log:
+            self._write(table, frame, commit, "append")
+            return True
+        rows, by = signed(None, frame, table.names, spec.count_column)
+        if rows is None:
+            return False
+        changes = net(rows, by)
+        few = self._few(changes, by)
+        if few is not None:
+            return table.apply(few.typed(table.schema), commit)
+        if changes.where(F.col(by) < 0).limit(1).count():
+            self._replace(table, store, commit)
+        else:
+            self._write(table, expanded(changes, by), commit, "append")
+        return True
+
+    def restate(self, table: PublishedTable, store: Store, commit: Commit) -> None:
+        """Makes it hold the rows of the output and no others: by what differs, if that is less."""
+        there = table.files_of_ours()
+        if there is not None:
+            before = _of_files(self.session(), there, table)
+            rows, by = signed(before, self._now(table, store, commit), table.names)
+            few = None if rows is None else self._few(net(rows, by), by)
+            if few is not None and table.apply(few.typed(table.schema), commit):
+                return
+        self._replace(table, store, commit)
+
+    def _few(self, changes: DataFrame, by: str) -> NetChanges | None:
+        """Changes that are not many, in this process."""
+        most = min(self.held, ROWS_AT_ONCE)
+        found = changes.limit(most + 1).toArrow()
+        if found.num_rows > most:
+            return None
+        rows = found.drop_columns([by])
+        return NetChanges(rows, found[by].to_numpy())
+
+    def _replace(self, table: PublishedTable, store: Store, commit: Commit) -> None:
+        self._write(table, self._now(table, store, commit), commit, "overwrite")
+
+    def _now(self, table: PublishedTable, store: Store, commit: Commit) -> DataFrame | None:
+        """The rows of the output as of a commit; None where there are none."""
+        if commit.last < 0:
+            return None
+        return frame_as_of(store, self.session(), table.spec, commit.last)
+
+    def _write(
+        self,
+        table: PublishedTable,
+        frame: DataFrame | None,
+        commit: Commit,
+        mode: Literal["append", "overwrite"],
+    ) -> None:
+        table.made()
+        if frame is None:
+            table.take({}, commit, mode)
+            return
+        folder = table.path / f"part-{uuid.uuid4()}"
+        rows = frame.select(*map(quoted, table.names))
+        table.take(write_parquet(rows, folder, table.schema), commit, mode)
+
+
+def _of_files(
+    spark: SparkSession, files: Sequence[DataPlace], table: PublishedTable
+) -> DataFrame | None:
+    if not files:
+        return None
+    schema = StructType([StructField(name, spark_type(item)) for name, item in table.columns])
+    return spark.read.schema(schema).parquet(*(spark_name(spark, file) for file in files))
+
+
+# The ledger comes first: what a table shows has happened. Whatever ends the process between the
+# two leaves a table that is a commit behind, and the next tick brings it up before all else.
+# Where more than ticks has come since (a correction, another program), it is compared with the
+# output as it is now.
+
+
 OutputKeys = Mapping[str, Sequence[str]]
 """By the names of outputs the columns of which an output has at most one row for each value."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishPolicy:
+    """The names of outputs that are tables of their own."""
+
+    names: frozenset[str]
+    going: Callable[[], Collection[str]]
+    """Gives the outputs that a program which is not deployed has no more, or has otherwise: what is
+    said beside it of their tables counts when it is deployed.
+    """
 
 
 class PublishedOutputs:
@@ -49,18 +165,13 @@ class PublishedOutputs:
         program: tuple[str, Callable[[], OutputKeys]],
         step: Callable[[str], None],
         larger: LargerTables,
+        wanted: PublishPolicy | None = None,
     ) -> None:
         """The outputs of the pipeline in a directory: `program` is what commits know it by, and the
-        keys of its outputs, as far as they are known.
+        keys of its outputs, as far as they are known; without `wanted` they stay as they are.
         """
         self._directory, self._ledger, self._program, self._step = directory, ledger, program, step
-        self._larger = larger
-        self.wanted: frozenset[str] | None = None
-        """The names of these outputs; None: nobody has said, and they stay as they are."""
-        self.going: Callable[[], Collection[str]] = tuple
-        """Gives the outputs that a program which is not deployed has no more, or has otherwise:
-        what is said beside it of their tables counts when it is deployed.
-        """
+        self._larger, self._wanted = larger, wanted
         self.behind: Mapping[str, str] = {}
         """The tables that could not be brought up by this process, each with why."""
 
@@ -69,9 +180,9 @@ class PublishedOutputs:
 
         The pipeline's lock is held. What cannot be written stays behind, and is written next time.
         """
-        if self.wanted is None or commit is None:
+        if self._wanted is None or commit is None:
             return
-        specs = list(self._kept(commit, self.wanted))
+        specs = list(self._kept(commit, self._wanted))
         self._remove_others(specs)
         name, known = self._program
         keys = known() if commit.plan == name else {}
@@ -111,14 +222,14 @@ class PublishedOutputs:
             if table.opened() is not None:
                 yield table
 
-    def _kept(self, commit: Commit, wanted: Collection[str]) -> Iterator[TableSpec]:
+    def _kept(self, commit: Commit, wanted: PublishPolicy) -> Iterator[TableSpec]:
         there: Collection[DataPlace] = ()
-        others = [spec for spec in specs_of(commit) if spec.of not in wanted]
+        others = [spec for spec in specs_of(commit) if spec.of not in wanted.names]
         if others:
             there = set(entries_in(self._directory / PUBLISHED))
         others = [s for s in others if published_path(self._directory, s) in there]
-        going = self.going() if others else ()
-        yield from (spec for spec in specs_of(commit) if spec.of in wanted)
+        going = wanted.going() if others else ()
+        yield from (spec for spec in specs_of(commit) if spec.of in wanted.names)
         yield from (spec for spec in others if spec.of in going)
 
     def _remove_others(self, specs: Iterable[TableSpec]) -> None:

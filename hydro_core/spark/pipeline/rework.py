@@ -1,35 +1,54 @@
-"""Ticks computed again beside the tables that serve, then put in their place by one commit.
-
-A correction, a restated output and a state that a new program needs have this in common: a past
-that is not the one that serves has to be computed, however long that takes, and nobody may see half
-of it. So it grows in a pipeline of its own, below the directory of the one that serves, which
-starts with the tables as they were before the first of those ticks. Files are shared, not copied.
-At the end each table takes its files over with one commit of its log, and a row of the ledger
-makes all of them count. What ends a process before that row leaves the past as it was: the tables
-are set back like those of any tick, and the directory is removed by whoever comes next.
-"""
+"""Ticks computed again beside the tables that serve, then put in their place by one commit."""
 
 from __future__ import annotations
 
+import uuid
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
+import pyarrow as pa
+
+from hydro_core.machine.locks import lock_at
+from hydro_core.plan.planner import Bootstrap, WantedTables
+from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.functions.reruns import RerunCount, added_up
 from hydro_core.spark.inputs.batches import refuse_gain, refuse_unlike, total
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.store.as_it_was import moved
-from hydro_core.spark.store.delta.table_rows import rows_since
-from hydro_core.spark.store.ledger.commit import Commit
-from hydro_core.spark.store.ledger.input_reads import Counts, InputRead
-from hydro_core.spark.store.ledger.ledger import Ledger
-from hydro_core.spark.store.ledger.seams import SEAMS
-from hydro_core.spark.store.ledger.standing import FORGOTTEN, last_read_of, standing_counts
-from hydro_core.spark.store.seam import join_at
-from hydro_core.storage.places import remove_tree
+from hydro_core.spark.pipeline.publishing import rows_now
+from hydro_core.spark.pipeline.tables import Tables
+from hydro_core.spark.store.delta.table import rows_since
+from hydro_core.spark.store.earlier_tables import (
+    Base,
+    base_before,
+    begin,
+    join_at,
+    left_by,
+    moved,
+    undone_from,
+)
+from hydro_core.spark.store.ledger.ledger import Ledger, state_error
+from hydro_core.spark.store.ledger.records import (
+    SEAMS,
+    Commit,
+    Counts,
+    InputRead,
+    last_read_of,
+    standing_counts,
+)
+from hydro_core.spark.store.outputs.changes import BagDifference, differing
+from hydro_core.spark.store.snapshots import frame_as_of
+from hydro_core.storage.places import empty, entries_in, remove_tree
+from hydro_core.storage.remote import DataPlace
+
+# A past that is not the one that serves grows in a pipeline of its own, below the directory of the
+# one that serves, from the tables as they were before the first of those ticks. Files are shared,
+# not copied. At the end each table takes its files over with one commit of its log, and a row of
+# the ledger makes all of them count. What ends a process before that row leaves the past as it was.
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,42 +63,23 @@ class KeptReads:
     """How many rows the ticks had that are not computed again, when the tables stood so."""
     unreported: set[str] = field(default_factory=set)
     """Inputs of which nobody can tell any more with which ticks their late rows arrived."""
-    without: Mapping[str, Mapping[int, int]] | None = None
-    """How many rows fewer each tick has of an input, where rows are to be forgotten; None: a
-    program changes, and nothing else.
-    """
-
-    late_without: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
-    """How many of these came late, by their own ticks."""
 
     def recorded(self, read: Mapping[str, InputRead]) -> Mapping[str, InputRead]:
         """What the ledger is to keep of the inputs once the ticks have been computed again.
 
-        How many rows they have of all its ticks, and of which, the ticks' own commits say, unless
-        they are others now.
+        How many rows they have of all its ticks, and of which, the ticks' own commits say.
 
         Args:
             read: what the ticks that were computed again have read.
         """
-        nothing = {name: replace(one, rows=None, counts=None) for name, one in self.reads.items()}
-        made = nothing if self.without is None else read
-        found = {
-            name: replace(one, late={}, rows=made[name].rows, counts=made[name].counts)
-            for name, one in self.reads.items()
-            if name in made
-        }
-        return {**read, **found}
+        kept = (replace(one, late={}, rows=None, counts=None) for one in self.reads.values())
+        return {**read, **{one.name: one for one in kept}}
 
     def refuse_unlike(self, made: Mapping[str, Counts], serves: Mapping[str, Counts]) -> None:
         """Raises where the ticks have other rows than they have in the tables that serve."""
         for name in sorted({*self.reads, *self.dormant} - self.unreported):
-            fewer = (self.without or {}).get(name, {})
-            known = {
-                tick: None if rows is None else rows - fewer.get(tick, 0)
-                for tick, rows in serves.get(name, {}).items()
-            }
-            for found in (self.base.get(name, {}), made.get(name, {})):
-                refuse_unlike(name, known, found)
+            for counts in (self.base.get(name, {}), made.get(name, {})):
+                refuse_unlike(name, serves.get(name, {}), counts)
 
 
 def kept_since(
@@ -292,10 +292,7 @@ class StagedPast:
         facts = made.get("tables", {}) if whole else {}
         tables = {n: facts[n] for n in self.target.store.tables if n in facts}
         restated = {self.target.output_tables[n].name: t for n, t in (self._since or {}).items()}
-        found = {**now.checks, **made, "tables": tables, SEAMS: restated}
-        found.pop(FORGOTTEN, None)
-        forgets = self.kept is not None and self.kept.without is not None
-        return {**found, FORGOTTEN: self.kept.late_without} if self.kept and forgets else found
+        return {**now.checks, **made, "tables": tables, SEAMS: restated}
 
     def _reads(self, commits: Sequence[Commit]) -> Iterator[InputRead]:
         """What has been read of the inputs: what ticks have read stands where a program changes."""
@@ -344,3 +341,233 @@ def read_in_all(commits: Iterable[Commit]) -> tuple[InputRead, ...]:
             counts = None if before.counts is None else {**before.counts, **counts}
         found[read.name] = replace(read, rows=rows, empty=empty, late=late, counts=counts)
     return tuple(found.values())
+
+
+def correction(pipeline: Pipeline, first: int) -> StagedPast:
+    """The ticks of a pipeline from `first` on, to be computed again.
+
+    Where the past before that tick is not to be had any more, an earlier tick is the first.
+
+    Args:
+        pipeline: the one that serves.
+        first: the first tick to compute again.
+
+    Raises:
+        DataError: the tick is not committed, or another writer is at work (code `state`).
+    """
+    with _locked(pipeline, "a correction"):
+        now = _committed(pipeline, first)
+        base = base_before(pipeline.store, pipeline.ledger, first)
+        staging = _begun(pipeline, base)
+        first = base.tick + 1
+        past = RecomputedTicks(first, now.last, first)
+        return StagedPast(pipeline, pipeline, staging, past, tuple(pipeline.store.tables))
+
+
+def first_again(pipeline: Pipeline, first: int) -> int:
+    """The tick with which a correction from a committed tick on begins; nothing is changed."""
+    pipeline.store.check(pipeline.ledger.refresh())
+    return base_before(pipeline.store, pipeline.ledger, first).tick + 1
+
+
+def deployment(
+    serving: Pipeline,
+    target: Pipeline,
+    made_by: Bootstrap,
+    wanted: WantedTables,
+    since: Mapping[str, int] | None = None,
+) -> StagedPast:
+    """The tables that another program wants, to be made from the past.
+
+    Its other tables are those that serve, as they stand, or empty where there are none.
+
+    Args:
+        serving: the pipeline of the program that serves.
+        target: that of the other program, in the same directory.
+        made_by: what makes the tables, run from tick 0 on.
+        wanted: which tables are taken over.
+        since: the outputs among them that keep their rows of the ticks before one, with that tick.
+
+    Raises:
+        DataError: nothing is committed, or another writer is at work (code `state`).
+    """
+    with _locked(serving, "a deployment"):
+        now = _committed(serving, 0)
+        return staging_for(serving, target, (made_by, wanted, since or {}), now, _emptied(serving))
+
+
+def staging_for(
+    serving: Pipeline,
+    target: Pipeline,
+    work: tuple[Bootstrap, WantedTables, Mapping[str, int]],
+    now: Commit,
+    directory: DataPlace,
+) -> StagedPast:
+    """The tables that another program wants, to be made in a directory, as of a commit.
+
+    `work` has what `deployment` takes: what makes the tables, which they are, and since when
+    outputs are others.
+    """
+    made_by, wanted, since = work
+    slots = {slot: target.state_tables[slot] for slot in wanted.slots}
+    outputs = {name: target.output_tables[name] for name in wanted.outputs}
+    own = Tables.of(made_by.plan)
+    named = Tables({**own.state, **slots}, {**own.outputs, **outputs})
+    staging = Pipeline(directory, made_by.plan, serving.settings, serving.spark, tables=named)
+    taken = tuple(spec.name for spec in (*slots.values(), *outputs.values()))
+    changed = {name: since.get(name, 0) for name in outputs}
+    # A new state is of no tick that anybody has seen.
+    kept = kept_since(serving.ledger, target.plan.graph.sources)
+    past = RecomputedTicks(0, now.last, min(changed.values(), default=now.last + 1), kept)
+    return StagedPast(serving, target, staging, past, taken, since=changed)
+
+
+def rollback(serving: Pipeline, target: Pipeline) -> StagedPast:
+    """The tables of an earlier program as it left them, and the ticks since then by that program.
+
+    Where ticks were read anew since, they are computed again, too: what they have read by now is
+    not in the tables that the program left.
+
+    Raises:
+        DataError: its tables are not there any more, or another writer is at work (code `state`).
+    """
+    with _locked(serving, "a rollback"):
+        now = _committed(serving, 0)
+        commits = serving.ledger.commits()
+        base, left = left_by(target.store, target.fingerprint, commits, now)
+        staging = _begun(target, base)
+        first = base.tick + 1
+        kept = kept_since(serving.ledger, target.plan.graph.sources, (left, base.tick))
+        past = RecomputedTicks(
+            first, now.last, min(first, undone_from(commits, left)), kept, back=True
+        )
+        return StagedPast(serving, target, staging, past, tuple(target.store.tables))
+
+
+def first_undone(serving: Pipeline, target: Pipeline) -> int:
+    """The first tick that a rollback computes again; nothing is changed.
+
+    Raises:
+        DataError: the tables of the earlier program are not there any more (code `state`).
+    """
+    now = serving.ledger.refresh()
+    if now is None:
+        raise AssertionError("what nobody has committed has nothing before it")
+    base, _ = left_by(target.store, target.fingerprint, serving.ledger.commits(), now)
+    return base.tick + 1
+
+
+@contextmanager
+def _locked(pipeline: Pipeline, work: str) -> Iterator[None]:
+    """The pipeline's lock, which a rework that comes of it keeps; `work` says what that is."""
+    pipeline.lock.acquire(work)
+    try:
+        yield
+    except BaseException:
+        pipeline.lock.release()
+        raise
+
+
+def _emptied(pipeline: Pipeline) -> DataPlace:
+    directory = pipeline.directory / STAGING
+    empty(directory)
+    return directory
+
+
+def _begun(target: Pipeline, base: Base) -> Pipeline:
+    """A pipeline of the target's program beside it, as its tables were after the base's tick."""
+    tables = Tables(target.state_tables, target.output_tables)
+    staging = Pipeline(_emptied(target), target.plan, target.settings, target.spark, tables=tables)
+    begin(staging.store, staging.ledger, base, staging.fingerprint)
+    return staging
+
+
+def _committed(pipeline: Pipeline, first: int) -> Commit:
+    now = pipeline.ledger.refresh()
+    if now is None or not 0 <= first <= now.last:
+        there = "no tick is" if now is None or now.last < 0 else f"ticks 0 to {now.last} are"
+        raise state_error(
+            f"tick {first} cannot be computed again: {there} committed",
+            "name a committed tick; `hydrotick status` tells which there are",
+        )
+    pipeline.refuse_another_program(now)
+    pipeline.store.recover(now)
+    return now
+
+
+# A comparison reads the tables as one commit left them, whose files stay for a while, and writes to
+# a directory of its own: it neither needs the right to write nor takes it from anybody.
+
+
+COMPARED = "_compared"
+"""The directory, within a pipeline's, in which programs are compared, each in one of its own."""
+
+_RUNNING = "_running"
+
+
+@contextmanager
+def comparison(
+    serving: Pipeline, target: Pipeline, made_by: Bootstrap, wanted: WantedTables, now: Commit
+) -> Iterator[StagedPast]:
+    """The outputs that another program wants, to be made beside; they are gone in the end.
+
+    Args:
+        serving: the pipeline of the program that serves; it is only read.
+        target: that of the other program, in the same directory.
+        made_by: what makes the tables, run from tick 0 on.
+        wanted: which tables are made.
+        now: the commit as of which the past is read.
+
+    Raises:
+        DataError: the tables are not there any more (code `state`).
+    """
+    serving.refuse_another_program(now)
+    serving.store.check(now)
+    with _scratch(serving.directory / COMPARED) as directory:
+        yield staging_for(serving, target, (made_by, wanted, {}), now, directory)
+
+
+def rows_at(pipeline: Pipeline, output: str, tick: int) -> pa.Table:
+    """An output as of a tick, by the tables as they were looked at last."""
+    return rows_now(pipeline.store, pipeline.output_tables[output], tick)
+
+
+def differing_at(
+    before: Pipeline, after: Pipeline, output: str, tick: int, columns: Sequence[str]
+) -> BagDifference | None:
+    """By how many rows an output of two pipelines differs as of a tick, told by executors.
+
+    None where the rows are so few that this process holds them.
+
+    Args:
+        before: the one, whose tables are as they were looked at last.
+        after: the other.
+        output: the name in both.
+        tick: a committed one of both.
+        columns: those that are compared.
+    """
+    specs = [pipeline.output_tables[output] for pipeline in (before, after)]
+    each = list(zip((before, after), specs, strict=True))
+    most = max(
+        p.store.rows_within(spec.name, tick if spec.kind is Kind.E else 0, tick) for p, spec in each
+    )
+    if most <= after.store.held_rows or any(spec.has_unknown for spec in specs):
+        return None
+    first, second = (frame_as_of(p.store, after.spark, spec, tick) for p, spec in each)
+    return differing((first, second), columns)
+
+
+@contextmanager
+def _scratch(place: DataPlace) -> Iterator[DataPlace]:
+    """A directory for this process; those of processes that were killed are removed."""
+    for left in entries_in(place):
+        if not lock_at(left / _RUNNING).is_held:
+            remove_tree(left, ignore_errors=True)
+    directory = place / uuid.uuid4().hex[:8]
+    lock = lock_at(directory / _RUNNING)
+    lock.take()
+    try:
+        yield directory / "tables"
+    finally:
+        lock.release()
+        remove_tree(directory, ignore_errors=True)

@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 from hydro_core.catalog.forms import Form
 from hydro_core.errors import DataError
 from hydro_core.lang.source import did_you_mean
+from hydro_core.spark.pipeline.copies import Measure, refuse_damaged
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.verify import Measure, refuse_damaged
-from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.ledger import state_error
+from hydro_core.spark.store.ledger.records import Commit
 from hydro_core.spark.store.schema import TableSpec, flattened, stored
 from hydro_core.types.arrow import from_arrow
 from hydro_core.types.item import ItemType, Row, Tuple

@@ -13,9 +13,8 @@ from dataclasses import replace
 
 from hydro_core.catalog.forms import Form
 from hydro_core.optimize.cost import ROWS, TICKS, InputStatistics, Statistics
-from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.ledger import Ledger, state_error
-from hydro_core.spark.store.ledger.standing import reading, standing_counts
+from hydro_core.spark.store.ledger.records import Commit, reading, standing_counts
 from hydro_core.storage.remote import DataPlace
 
 _ENOUGH = 10

@@ -15,9 +15,9 @@ from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.plan.semantic_hash import hash_of
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.spark.frames.relation import Kind
-from hydro_core.spark.store.ledger.commit import Commit
+from hydro_core.spark.store.layout import directory_names
 from hydro_core.spark.store.ledger.ledger import state_error
-from hydro_core.spark.store.names import directory_names
+from hydro_core.spark.store.ledger.records import Commit
 from hydro_core.spark.store.schema import (
     COPIES,
     TableSpec,
@@ -37,6 +37,8 @@ class Tables:
 
     state: Mapping[str, TableSpec]
     outputs: Mapping[str, TableSpec]
+    identity: str = ""
+    """What the ledger knows the program by; empty: by what the tables store."""
 
     @property
     def all(self) -> tuple[TableSpec, ...]:

@@ -24,18 +24,20 @@ from hydro_core.plan.tick_plan import StateSlot
 from hydro_core.spark.frames.leaf import table_frame, together
 from hydro_core.spark.frames.parquet import spark_name
 from hydro_core.spark.session.session import has_few_rows
-from hydro_core.spark.store.cancelled import may_cancel
+from hydro_core.spark.store.cached_rows import ROW_CACHE, LiveRows, read_alive, take_out
 from hydro_core.spark.store.delta.actions import DataFile
-from hydro_core.spark.store.delta.table import StoredTable
-from hydro_core.spark.store.delta.table_rows import existing_files, pieces_of, rows_of, table_errors
+from hydro_core.spark.store.delta.table import (
+    StoredTable,
+    existing_files,
+    pieces_of,
+    rows_of,
+    table_errors,
+)
 from hydro_core.spark.store.delta.write import WrittenRows
-from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.ledger import RESTORE, overtaken, state_error
-from hydro_core.spark.store.lookups.agreeing import MatchedRows
-from hydro_core.spark.store.lookups.large_files import met_in
-from hydro_core.spark.store.lookups.lookup_files import LookupFiles
-from hydro_core.spark.store.recent_rows import LiveRows, read_alive, take_out
-from hydro_core.spark.store.row_cache import ROW_CACHE
+from hydro_core.spark.store.ledger.records import Commit
+from hydro_core.spark.store.lookups.conditions import MatchedRows
+from hydro_core.spark.store.lookups.lookup_files import LookupFiles, may_cancel, met_in
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.snapshots import snapshots, summed
 from hydro_core.storage.remote import DataPlace, RemotePath
@@ -167,7 +169,6 @@ class Store:
         was joined stays, since the last commit speaks of it.
         """
         for name, table in self.tables.items():
-            table.without_int96()
             take_out(table, last, end)
             if not self._summed_up(table, last):
                 table.compact(2)
@@ -211,12 +212,9 @@ class Store:
             take_out(table, before, end)
         need = {table: table.small_files() for table in self.tables.values()}
         full = [table for table in need if need[table] >= self._compact_every]
-        # INT96 is for `compact`, which leaves no sums of rows that were read as other times.
-        neediest = sorted(full, key=need.__getitem__, reverse=True)
-        fit = (table for table in neediest if not table.has_int96())
-        most = next(fit, None)
-        if most is None:
+        if not full:
             return
+        most = max(full, key=need.__getitem__)
         try:
             if not self._summed_up(most, before):
                 most.compact(self._compact_every)

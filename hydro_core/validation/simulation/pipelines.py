@@ -17,7 +17,7 @@ from hydro_core.spark.frames.relation import ITEM, TICK
 from hydro_core.spark.inputs.batches import Batch
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.rows import output_items
-from hydro_core.spark.store.ledger.input_reads import InputRead
+from hydro_core.spark.store.ledger.records import InputRead
 from hydro_core.ticks.tick import Outputs
 from hydro_core.types.arrow import arrow_type, to_arrow
 from hydro_core.types.item import ItemType

@@ -60,7 +60,7 @@ OTHER_WORDS: Words = {
     "spark/lower/linear.py": {"tick": "a column of the tick's row", "source": COLUMN},
     "spark/lower/over_time.py": {"persist": "a command's word"},
     "spark/pipeline/kept_plan.py": {"tick": "a column of the tick's row"},
-    "spark/pipeline/verify.py": {"tick": "what a message tells"},
+    "spark/pipeline/copies.py": {"tick": "what a message tells"},
     "spark/frames/relation.py": {"changes": "a field of a relation"},
     "spark/store/schema.py": {"tick": "a column of outputs"},
     "files/outputs.py": {"tick": "a column of outputs"},
@@ -93,7 +93,10 @@ WORDS_OF_AGGREGATES: Words = {
         "mean": "what a message tells",
         "sum": "what a message tells",
     },
-    "spark/store/as_it_was.py": {"max": "a column's statistics", "min": "a column's statistics"},
+    "spark/store/earlier_tables.py": {
+        "max": "a column's statistics",
+        "min": "a column's statistics",
+    },
     "ticks/calendar.py": {"every": "a word of a calendar"},
 }
 """By module: words that are an aggregate's name, too."""

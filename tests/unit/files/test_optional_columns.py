@@ -16,12 +16,12 @@ from deltalake import write_deltalake
 
 from hydro_core.errors import DataError
 from hydro_core.files.inputs import InputFile
-from hydro_core.files.parquet import has_int96
 from hydro_core.files.scan import cut, read_all, scans_of, tick_inputs
 from hydro_core.spark.inputs.looks import LandingTable
 from hydro_core.spark.inputs.reading import InputBatches
 from hydro_core.ticks.every import TickLength
 from hydro_core.types.ddl import parse_ddl
+from tests.support.int96 import has_int96
 from tests.support.refused import Refused
 
 ITEM = parse_ddl("k long, v string, w long")

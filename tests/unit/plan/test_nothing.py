@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hydro_core.compile import compile_text
 from hydro_core.plan.planner import plan
-from hydro_core.spark.pipeline.expected import surely_empty
+from hydro_core.spark.pipeline.prepared import surely_empty
 
 PROGRAM = """
 a = source("long")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hydro_core.errors import DataError, Diagnostic, EngineEndedError, HydroError
-from hydrotick.runner.ranges import AGAIN, with_another_jvm
+from hydrotick.runner.correction import AGAIN, with_another_jvm
 
 ENDED = EngineEndedError(Diagnostic("runtime", "it ended", help="run it again"))
 

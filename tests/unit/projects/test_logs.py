@@ -18,7 +18,7 @@ from hydro_core.project.flow_asset import Ticks
 from hydrotick.project.logs import log, log_bug, open_logs
 from hydrotick.project.settings import project_settings
 from hydrotick.runner.report import TickReport
-from hydrotick.runner.tick_request import logged
+from hydrotick.runner.runner import logged
 from tests.support.refused import Refused
 
 WINDOW = Ticks(datetime(2026, 1, 1, tzinfo=UTC), "1d").calendar.window

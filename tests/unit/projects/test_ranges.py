@@ -13,8 +13,8 @@ from hydro_core.errors import Diagnostic, EngineEndedError
 from hydro_core.project.flow_asset import FlowAsset, Ticks
 from hydro_core.settings import Settings
 from hydro_core.ticks.calendar import TickWindow
-from hydrotick.runner import ranges
-from hydrotick.runner.ranges import Ranges
+from hydrotick.runner import correction as ranges
+from hydrotick.runner.correction import Ranges
 
 FLOW = FlowAsset("flow", "none:none", Ticks(datetime(2026, 1, 1, tzinfo=UTC)), {})
 

@@ -20,12 +20,12 @@ from hydro_core.errors import (
 )
 from hydro_core.machine.faults import fault_of
 from hydro_core.project.flow_asset import FlowAsset, Landing, Ticks
-from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.ledger import Ledger
 from hydro_core.spark.store.ledger.lock import WriterLock
+from hydro_core.spark.store.ledger.records import Commit
 from hydrotick.flows.readiness import ReadyTicks
 from hydrotick.project.settings import ProjectSettings
-from hydrotick.runner.ranges import is_of_the_tick, overtaken
+from hydrotick.runner.correction import is_of_the_tick, overtaken
 from hydrotick.runner.runner import TickRunner
 from tests.support.refused import Refused
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from hydro_core.plan.lookups import Lookup, RowDemand
-from hydro_core.spark.store.lookups.agreeing import MatchedRows, MatchingItems
-from hydro_core.spark.store.values import leaf_of
+from hydro_core.spark.store.lookups.conditions import MatchedRows, MatchingItems
+from hydro_core.spark.store.schema import leaf_of
 from hydro_core.types.arrow import to_arrow
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import FieldPath

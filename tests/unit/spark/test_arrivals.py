@@ -21,8 +21,7 @@ from hydro_core.spark.inputs import snapshot as source
 from hydro_core.spark.inputs.changes import Arrivals
 from hydro_core.spark.inputs.looks import LandingTable, LandingView
 from hydro_core.spark.inputs.reading import InputBatches
-from hydro_core.spark.store.ledger.input_reads import ChangedRange, InputRead
-from hydro_core.spark.store.ledger.record_columns import as_row
+from hydro_core.spark.store.ledger.records import ChangedRange, InputRead, as_row
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.records import of_record

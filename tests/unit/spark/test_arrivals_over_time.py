@@ -15,7 +15,7 @@ import pytest
 from deltalake import DeltaTable
 
 from hydro_core.spark.inputs.looks import LandingView, look_again
-from hydro_core.spark.store.ledger.input_reads import InputRead
+from hydro_core.spark.store.ledger.records import InputRead
 from tests.unit.spark.test_arrivals import UNTIL, Delta, Files, Row, opened
 
 KINDS = ["whole", "partitioned", "parquet", "csv", "jsonl"]

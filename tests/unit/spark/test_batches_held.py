@@ -10,7 +10,7 @@ import pyarrow.dataset as ds
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from hydro_core.spark.store.row_cache import RowCache
+from hydro_core.spark.store.cached_rows import RowCache
 
 COLUMNS = ("user", "tick")
 

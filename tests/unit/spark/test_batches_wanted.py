@@ -15,7 +15,7 @@ from deltalake import write_deltalake
 from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.inputs.looks import LandingTable
 from hydro_core.spark.inputs.reading import SlicedBatches
-from hydro_core.spark.store.row_cache import RowCache
+from hydro_core.spark.store.cached_rows import RowCache
 from hydro_core.ticks.wanted import ReadLimits, TooLargeError, TooManyError, WantedRows
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.values import canonical

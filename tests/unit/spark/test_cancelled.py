@@ -15,14 +15,19 @@ import pytest
 
 from hydro_core.plan.lookups import RowDemand
 from hydro_core.plan.stored_rows import Lookup
-from hydro_core.spark.store import cancelled
-from hydro_core.spark.store.cancelled import may_cancel, remaining_of_file, without_cancelled
+from hydro_core.spark.store.cached_rows import RowCache
 from hydro_core.spark.store.delta.actions import DataFile
-from hydro_core.spark.store.lookups import key_hashes, lookup_files
-from hydro_core.spark.store.lookups.agreeing import MatchedRows
-from hydro_core.spark.store.lookups.large_files import met_in
-from hydro_core.spark.store.lookups.lookup_files import LookupFiles
-from hydro_core.spark.store.row_cache import RowCache
+from hydro_core.spark.store.lookups import index_files as key_hashes
+from hydro_core.spark.store.lookups import lookup_files
+from hydro_core.spark.store.lookups import lookup_files as cancelled
+from hydro_core.spark.store.lookups.conditions import MatchedRows
+from hydro_core.spark.store.lookups.lookup_files import (
+    LookupFiles,
+    may_cancel,
+    met_in,
+    remaining_of_file,
+    without_cancelled,
+)
 from hydro_core.types.arrow import from_arrow, to_arrow
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hydro_core.spark.inputs.batches import Batch, EventLateness, event_lateness, relation_schema
-from hydro_core.spark.store.ledger.input_reads import InputRead
+from hydro_core.spark.store.ledger.records import InputRead
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.tick_range import TickRange
 from hydro_core.types.arrow import to_arrow

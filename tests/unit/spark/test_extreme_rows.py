@@ -20,12 +20,13 @@ from hydro_core.catalog.forms import Form
 from hydro_core.plan.lookups import RowDemand
 from hydro_core.plan.stored_rows import ExtremeRows, Lookup
 from hydro_core.plan.tick_plan import Kind
-from hydro_core.spark.pipeline.stored_rows import leading_rows
+from hydro_core.spark.pipeline.jobs import leading_rows
 from hydro_core.spark.store.delta.table import StoredTable
-from hydro_core.spark.store.lookups import extremes, lookup_files
-from hydro_core.spark.store.lookups.agreeing import MatchedRows
-from hydro_core.spark.store.lookups.extremes import LeadingRows, extreme_items
+from hydro_core.spark.store.lookups import lookup_files
+from hydro_core.spark.store.lookups import search as extremes
+from hydro_core.spark.store.lookups.conditions import MatchedRows
 from hydro_core.spark.store.lookups.lookup_files import LOOKUPS, LookupFiles
+from hydro_core.spark.store.lookups.search import LeadingRows, extreme_items
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.types.arrow import from_arrow, to_arrow
 from hydro_core.types.ddl import parse_ddl

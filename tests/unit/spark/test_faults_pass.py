@@ -12,10 +12,10 @@ from deltalake.exceptions import DeltaError
 
 from hydro_core.errors import DataError, Diagnostic, HydroError, InfrastructureError
 from hydro_core.spark.inputs.snapshot import LandingSource, Snapshot
-from hydro_core.spark.store.as_it_was import held_at
 from hydro_core.spark.store.delta import table
 from hydro_core.spark.store.delta.table import StoredTable
-from hydro_core.spark.store.ledger.commit import Commit
+from hydro_core.spark.store.earlier_tables import held_at
+from hydro_core.spark.store.ledger.records import Commit
 
 BROKEN = InfrastructureError(Diagnostic("runtime", "the disk does not answer", help="see to it"))
 LOST = DataError(Diagnostic("state", "a version is lost", help="restore it"))

@@ -15,7 +15,7 @@ from hydro_core.errors import (
 )
 from hydro_core.plan.planner import in_parts
 from hydro_core.spark.executor.shell import failures_as_errors
-from hydrotick.runner.ranges import bugs_name_their_ticks
+from hydrotick.runner.correction import bugs_name_their_ticks
 
 LOST = (
     "[INTERNAL_ERROR_ATTRIBUTE_NOT_FOUND] Could not find _extract_k#7L in [t#8L]. SQLSTATE: XX000"

@@ -13,9 +13,9 @@ import pytest
 
 from hydro_core.files.parquet import parquet_format
 from hydro_core.plan.lookups import Lookup, RowDemand
-from hydro_core.spark.store.lookups.agreeing import MatchedRows
-from hydro_core.spark.store.lookups.large_files import met_in_files
-from hydro_core.spark.store.row_cache import RowCache
+from hydro_core.spark.store.cached_rows import RowCache
+from hydro_core.spark.store.lookups.conditions import MatchedRows
+from hydro_core.spark.store.lookups.lookup_files import met_in_files
 from hydro_core.types.arrow import to_arrow
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType

@@ -14,10 +14,9 @@ from deltalake import DeltaTable
 
 from hydro_core.errors import DataError, TransientError
 from hydro_core.spark.functions.reruns import GuardedFunction, RerunCount, counted
-from hydro_core.spark.store.ledger.commit import Commit
-from hydro_core.spark.store.ledger.input_reads import InputRead
 from hydro_core.spark.store.ledger.ledger import LEDGER, Ledger
 from hydro_core.spark.store.ledger.lock import LOCK_FILE, WriterLock
+from hydro_core.spark.store.ledger.records import Commit, InputRead
 from tests.support.refused import Refused
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -25,8 +25,8 @@ from hydro_core.plan.tick_plan import Kind
 from hydro_core.spark.store.delta.actions import DataFile
 from hydro_core.spark.store.delta.table import StoredTable
 from hydro_core.spark.store.lookups import lookup_files
-from hydro_core.spark.store.lookups.agreeing import MatchedRows
-from hydro_core.spark.store.lookups.checked_file import CheckedFile
+from hydro_core.spark.store.lookups.conditions import MatchedRows
+from hydro_core.spark.store.lookups.index_files import CheckedFile
 from hydro_core.spark.store.lookups.lookup_files import LOOKUPS, LookupFiles
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.types.arrow import to_arrow

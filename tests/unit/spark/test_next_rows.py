@@ -9,8 +9,8 @@ import pytest
 
 from hydro_core.plan.lookups import RowDemand
 from hydro_core.plan.stored_rows import FIRST, LAST, FoundRows, Lookup, LookupBounds, RowsUpToNext
-from hydro_core.spark.store.lookups.agreeing import MatchedRows
-from hydro_core.spark.store.lookups.derived import COMPARED, up_to_next
+from hydro_core.spark.store.lookups.conditions import MatchedRows
+from hydro_core.spark.store.lookups.search import COMPARED, up_to_next
 from hydro_core.types.arrow import to_arrow
 from hydro_core.types.ddl import parse_ddl
 

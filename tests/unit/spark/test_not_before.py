@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from hydro_core.plan.stored_rows import FoundRows, Lookup, LookupBounds, RowsBefore, RowsSinceLate
-from hydro_core.spark.store.lookups.agreeing import MatchingItems
-from hydro_core.spark.store.lookups.derived import late_items, rows_before
-from hydro_core.spark.store.values import leaf_of
+from hydro_core.spark.store.lookups.conditions import MatchingItems
+from hydro_core.spark.store.lookups.search import late_items, rows_before
+from hydro_core.spark.store.schema import leaf_of
 from hydro_core.types.arrow import from_arrow, to_arrow
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType

@@ -15,8 +15,8 @@ from hydro_core.errors import HydroError
 from hydro_core.functions.call import call_item
 from hydro_core.functions.read import read_function
 from hydro_core.functions.tree import Fn
-from hydro_core.spark.store.lookups.derived import ASKED, passing_items
-from hydro_core.spark.store.lookups.passing_columns import may_pass
+from hydro_core.spark.store.lookups.conditions import may_pass
+from hydro_core.spark.store.lookups.search import ASKED, passing_items
 from hydro_core.types.arrow import from_arrow, to_arrow
 from hydro_core.types.ddl import parse_ddl
 

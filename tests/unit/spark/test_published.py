@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 
 from hydro_core.catalog.forms import Form
 from hydro_core.spark.frames.relation import Kind
-from hydro_core.spark.store.outputs.net_changes import difference
+from hydro_core.spark.store.outputs.changes import difference
 from hydro_core.spark.store.outputs.published import PublishedTable
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.types.ddl import parse_ddl

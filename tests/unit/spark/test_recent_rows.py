@@ -12,8 +12,8 @@ import pytest
 from hydro_core.catalog.forms import Form
 from hydro_core.plan.tick_plan import TimeBound
 from hydro_core.spark.frames.relation import Kind
+from hydro_core.spark.store.cached_rows import LiveRows, read_alive, take_out
 from hydro_core.spark.store.delta.table import StoredTable
-from hydro_core.spark.store.recent_rows import LiveRows, read_alive, take_out
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.values import since_epoch

@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from hydro_core.spark.store.ledger.commit import Commit
-from hydro_core.spark.store.ledger.seams import SEAMS, last_seam, seams
+from hydro_core.spark.store.ledger.records import SEAMS, Commit, last_seam, seams
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KINDS = {"log": {"kind": "G"}, "rows": {"kind": "E"}}

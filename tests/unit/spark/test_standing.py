@@ -12,9 +12,9 @@ from hydro_core.spark.inputs.batches import (
     refuse_miscounted,
     refuse_unlike,
 )
-from hydro_core.spark.store.ledger.commit import Commit
-from hydro_core.spark.store.ledger.input_reads import InputRead
-from hydro_core.spark.store.ledger.standing import (
+from hydro_core.spark.store.ledger.records import (
+    Commit,
+    InputRead,
     anew_since,
     last_read_of,
     late_by_tick,

@@ -14,9 +14,8 @@ from hydro_core.errors import DataError
 from hydro_core.optimize.cost import ROWS, TICKS, InputStatistics, Statistics
 from hydro_core.optimize.optimizer import OptimizedProgram, optimize
 from hydro_core.spark.pipeline.statistics import deployed_statistics, recorded_statistics
-from hydro_core.spark.store.ledger.commit import Commit
-from hydro_core.spark.store.ledger.input_reads import InputRead
 from hydro_core.spark.store.ledger.ledger import Ledger
+from hydro_core.spark.store.ledger.records import Commit, InputRead
 from tests.support.refused import Refused
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

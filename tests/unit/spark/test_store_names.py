@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hydro_core.errors import DataError
+from hydro_core.spark.store.layout import directory_names, readable
 from hydro_core.spark.store.ledger.ledger import Ledger
-from hydro_core.spark.store.names import directory_names, readable
 from tests.support.refused import Refused
 
 PLAIN = ["totals", "new_routes", "Totals2", "camelCase", "a-b.c", "größe", "7", "x" * 100]

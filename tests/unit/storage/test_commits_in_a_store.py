@@ -24,9 +24,9 @@ from hydro_core.machine.faults import faults_as_errors
 from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.store.delta.table import STAGED
 from hydro_core.spark.store.delta.write import WrittenRows
-from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.ledger import LEDGER, Ledger
-from hydro_core.spark.store.ledger.lock import LOCK_FILE, WriterLock
+from hydro_core.spark.store.ledger.lock import LOCK_FILE
+from hydro_core.spark.store.ledger.records import Commit
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.store import Store
 from hydro_core.storage.delta import entry_of
@@ -55,9 +55,7 @@ class Small:
     def __post_init__(self) -> None:
         self.store = Store(self.place, SPECS, checkpoint_interval=10, compact_every=8)
         self.ledger = Ledger(self.place, self.store.forget)
-        self.lock = WriterLock(self.place, self.ledger.fence)
-        self.ledger.writer = lambda: self.lock.number
-        self.ledger.unanswered = self.lock.doubts
+        self.lock = self.ledger.lock
 
     @property
     def next(self) -> int:

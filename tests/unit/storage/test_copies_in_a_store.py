@@ -22,9 +22,8 @@ from hydro_core.artifact.make import deployment_of
 from hydro_core.compile import compile_text
 from hydro_core.errors import HydroError, TransientError
 from hydro_core.optimize.optimizer import optimize
-from hydro_core.spark.pipeline import copy as copying
-from hydro_core.spark.pipeline.copy import copy_pipeline, hashes_of, restore_pipeline
-from hydro_core.spark.pipeline.verify import verify
+from hydro_core.spark.pipeline import copies as copying
+from hydro_core.spark.pipeline.copies import copy_pipeline, hashes_of, restore_pipeline, verify
 from hydro_core.spark.store.ledger.ledger import Ledger
 from hydro_core.spark.store.ledger.lock import WriterLock
 from hydro_core.storage.places import files_in, remove_tree
@@ -263,3 +262,20 @@ def test_files_that_are_gone_are_not_made(server: StoreServer, tmp_path: Path, k
     found = {PurePath(name_below(f, to)).as_posix() for f in files_in(to)}
     assert found == there - {"_lock"}
     assert all(file.stat().st_size for file in files_in(to))
+
+
+def test_a_ledger_comes_back_with_all_its_rows_or_not_at_all(
+    server: StoreServer, tmp_path: Path
+) -> None:
+    """An empty one would say that nothing was ever committed, and tick 0 would run."""
+    place = server.at("pipelines/small")
+    copy = copied(served(place), tmp_path / "copy")
+    no_rows = (403, "AccessDenied")
+    failing = server.failing(
+        lambda _, method, path: no_rows if method == "PUT" and "/_ledger/part-" in path else None
+    )
+    with failing, suppress(HydroError):
+        put_back(copy, place)
+    assert not Ledger(place).exists
+    put_back(copy, place)
+    assert verify(place).problems == ()

@@ -18,13 +18,12 @@ from hydro_core.compile import compile_text
 from hydro_core.errors import HydroError
 from hydro_core.machine.faults import faults_as_errors
 from hydro_core.plan.planner import plan
+from hydro_core.spark.pipeline.copies import verify
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.rework import STAGING
-from hydro_core.spark.pipeline.start_rework import correction
-from hydro_core.spark.pipeline.verify import verify
+from hydro_core.spark.pipeline.rework import STAGING, correction
 from hydro_core.spark.store.delta.write import WrittenRows
-from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.lock import LOCK_FILE
+from hydro_core.spark.store.ledger.records import Commit
 from hydro_core.storage.lease import LeaseFile
 from hydro_core.storage.remote import DataPlace, RemotePath
 from tests.support.store_server import StoreServer, refused_from

@@ -14,8 +14,7 @@ import pytest
 
 from hydro_core.errors import HydroError
 from hydro_core.machine.faults import faults_as_errors
-from hydro_core.spark.pipeline.copy import copy_pipeline
-from hydro_core.spark.pipeline.verify import verify
+from hydro_core.spark.pipeline.copies import copy_pipeline, verify
 from tests.support.store_server import StoreServer
 from tests.unit.storage.test_commits_in_a_store import run_out
 from tests.unit.storage.test_corrections_in_a_store import served

@@ -15,7 +15,7 @@ from hydro_core.spark.inputs import snapshot as source
 from hydro_core.spark.inputs.changes import Arrivals
 from hydro_core.spark.inputs.looks import LandingTable, LandingView
 from hydro_core.spark.inputs.reading import InputBatches
-from hydro_core.spark.store.ledger.input_reads import InputRead
+from hydro_core.spark.store.ledger.records import InputRead
 from tests.support.refused import Refused
 from tests.support.store_server import Mirror, StoreServer
 from tests.unit.spark.test_arrivals import (

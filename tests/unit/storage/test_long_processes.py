@@ -11,7 +11,7 @@ import pytest
 
 from hydro_core.artifact.deployment import write_deployment
 from hydro_core.errors import DataError
-from hydro_core.spark.pipeline.verify import verify
+from hydro_core.spark.pipeline.copies import verify
 from hydro_core.storage.remote import DataPlace
 from tests.support.refused import Refused
 from tests.support.store_server import StoreServer

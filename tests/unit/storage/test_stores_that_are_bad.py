@@ -11,7 +11,7 @@ import pytest
 
 from hydro_core.cli import main
 from hydro_core.errors import InfrastructureError
-from hydro_core.spark.pipeline.verify import verify
+from hydro_core.spark.pipeline.copies import verify
 from hydro_core.spark.store.ledger.ledger import Ledger
 from hydro_core.storage.delta import created_table
 from hydro_core.storage.places import are_there, matching

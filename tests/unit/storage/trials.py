@@ -23,10 +23,9 @@ from hydro_core.errors import HydroError, TransientError
 from hydro_core.machine.faults import faults_as_errors
 from hydro_core.optimize.optimizer import optimize
 from hydro_core.plan.planner import WantedTables, bootstrap, plan
+from hydro_core.spark.pipeline.copies import verify
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.rework import StagedPast
-from hydro_core.spark.pipeline.start_rework import deployment, rollback
-from hydro_core.spark.pipeline.verify import verify
+from hydro_core.spark.pipeline.rework import StagedPast, deployment, rollback
 from hydro_core.spark.store.ledger.ledger import Ledger
 from hydro_core.spark.store.ledger.lock import LOCK_FILE
 from hydro_core.storage.remote import DataPlace, RemotePath

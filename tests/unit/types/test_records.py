@@ -18,9 +18,15 @@ from hydro_core.artifact.deployment import Costs, Sharding, Validation
 from hydro_core.errors import Diagnostic, Span
 from hydro_core.spark.functions.reruns import GuardedFunction, RerunCount
 from hydro_core.spark.inputs.differences import OffFile
-from hydro_core.spark.store.ledger.commit import LEDGER_SCHEMA, Commit
-from hydro_core.spark.store.ledger.input_reads import ChangedRange, InputRead
-from hydro_core.spark.store.ledger.record_columns import as_row, as_rows, columns_of
+from hydro_core.spark.store.ledger.records import (
+    LEDGER_SCHEMA,
+    ChangedRange,
+    Commit,
+    InputRead,
+    as_row,
+    as_rows,
+    columns_of,
+)
 from hydro_core.types.records import as_record, hints_of, of_record
 from hydrotick.cli.copies import CopyNote
 from hydrotick.flows.late_arrivals import LateArrivals
@@ -108,8 +114,7 @@ inputs: list<item: struct<name: string, rows: int64, location: string, version: 
 kind: string, empty: list<item: int64>, table: string, listing: string, \
 late: map<int64, int64>, changed: list<item: struct<first: int64, last: int64, \
 removed: int64, added: int64>>, accepted_version: int64, accepted_listing: string, \
-early: int64, counts: map<int64, int64>, deviations: string, accepted_deviations: string, \
-forgotten: string, is_forgotten_anew: bool>>
+early: int64, counts: map<int64, int64>, deviations: string, accepted_deviations: string>>
 start: timestamp[us, tz=UTC]
 end: timestamp[us, tz=UTC]
 started: timestamp[us, tz=UTC]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -27,14 +27,9 @@ def stored_file(table: DataPlace, row: Mapping[str, Any]) -> DataPlace:
     return file_known(table, row["path"], row["size_bytes"], 0)
 
 
-def summing(place: DataPlace, tick: int) -> CommitProperties:
-    """What a commit to a table says of the tick up to which its rows are one.
-
-    While delta-rs asks a store for the history of a table nothing else goes on in this process, and
-    it asks for all of it; so there it is said where it is found at once, too.
-    """
-    said = [Transaction(SUMMED_TO, tick)] if isinstance(place, RemotePath) else None
-    return CommitProperties(custom_metadata={SUMMED_TO: str(tick)}, app_transactions=said)
+def summing(tick: int) -> CommitProperties:
+    """What a commit to a table says of the tick up to which its rows are one."""
+    return CommitProperties(app_transactions=[Transaction(SUMMED_TO, tick)])
 
 
 def last_entry(table: DeltaTable, place: DataPlace) -> Mapping[str, Any]:
@@ -46,36 +41,13 @@ def last_entry(table: DeltaTable, place: DataPlace) -> Mapping[str, Any]:
     return next((info for info in said if info is not None), {})
 
 
-def summed_to(
-    table: DeltaTable, place: DataPlace, firsts: Iterable[int | None], *, whole: bool = False
-) -> int:
-    """The last tick that a log may not tell apart from those before it; -1: none.
-
-    Args:
-        table: the log.
-        place: where it is.
-        firsts: the first ticks of its files, as far as they are known.
-        whole: in a store, all of the log is read: it may be the copy of one in a directory.
+def summed_to(table: DeltaTable, firsts: Iterable[int | None]) -> int:
+    """The last tick that a log may not tell apart from those before it; -1: none. `firsts` are the
+    first ticks of its files, as far as they are known.
     """
-    told = table.transaction_version(SUMMED_TO)
-    recorded = [] if told is None else [int(told)]
-    if not isinstance(place, RemotePath):
-        recorded += [int(entry[SUMMED_TO]) for entry in table.history() if SUMMED_TO in entry]
-    elif whole:
-        recorded += _said_in_entries(place, table.version())
+    recorded = table.transaction_version(SUMMED_TO)
     known = [first for first in firsts if first is not None]
-    return max([*recorded, min(known, default=0) - 1])
-
-
-def _said_in_entries(place: RemotePath, version: int) -> Iterator[int]:
-    for entry in (place / "_delta_log").iterdir():
-        number = entry.name.partition(".")[0]
-        if entry.suffix != ".json" or not number.isdecimal() or int(number) > version:
-            continue
-        for line in entry.read_bytes().splitlines():
-            said = json.loads(line).get("commitInfo") or {}
-            if SUMMED_TO in said:
-                yield int(said[SUMMED_TO])
+    return max(-1 if recorded is None else recorded, min(known, default=0) - 1)
 
 
 def named_types(schema: pa.Schema) -> list[tuple[str, str]]:
@@ -111,14 +83,13 @@ class DataFile:
         )
 
 
-def added(file: DataFile, table: DataPlace, tick: str = "", *, changes: bool = True) -> AddAction:
+def added(file: DataFile, table: DataPlace, tick: str = "") -> AddAction:
     """That a file below a table's directory is one of the table's.
 
     Args:
         file: the file.
         table: the directory.
         tick: the column that has the ticks, if there is one.
-        changes: whether the table has other rows by that.
     """
     statistics: dict[str, Any] = {"nullCount": {tick: 0}} if tick else {}
     if file.rows is not None:
@@ -126,12 +97,12 @@ def added(file: DataFile, table: DataPlace, tick: str = "", *, changes: bool = T
     if file.first is not None and file.last is not None:
         statistics |= {"minValues": {tick: file.first}, "maxValues": {tick: file.last}}
     name, told = name_below(file.path, table), json.dumps(statistics)
-    return AddAction(name, file.size, {}, _now(), changes, told)
+    return AddAction(name, file.size, {}, _now(), True, told)
 
 
-def removed(file: DataFile, table: DataPlace, *, changes: bool = True) -> RemoveAction:
+def removed(file: DataFile, table: DataPlace) -> RemoveAction:
     """That a file is one of a table's no more."""
-    return RemoveAction(name_below(file.path, table), changes, _now(), file.size)
+    return RemoveAction(name_below(file.path, table), True, _now(), file.size)
 
 
 def _now() -> int:

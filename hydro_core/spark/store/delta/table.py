@@ -1,19 +1,19 @@
-"""One Delta table of a pipeline: appended to, set back, and listed, without a JVM.
+"""Delta tables of a pipeline: appended to, set back, listed and vacuumed, without a JVM.
 
-Its versions are what the ledger speaks of. Rows come as Arrow, or as Parquet files that Spark has
+Their versions are what the ledger speaks of. Rows come as Arrow, or as Parquet files that Spark has
 already written below the table's directory; either way it is one small commit of the log.
 """
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from deltalake import (
     CommitProperties,
@@ -28,8 +28,8 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from hydro_core.catalog.forms import Form
 from hydro_core.errors import DataError, HydroError
-from hydro_core.files.parquet import copy_parquet, has_int96
-from hydro_core.machine.faults import fault_of
+from hydro_core.files.parquet import files_as_dataset, in_pieces
+from hydro_core.machine.faults import fault_of, raise_outage
 from hydro_core.spark.store.delta.actions import (
     DataFile,
     added,
@@ -242,42 +242,13 @@ class StoredTable:
     def _of_tier(self, size: int) -> int:
         return sum(2 * file.size < size for file in self.files())
 
-    def has_int96(self) -> bool:
-        """Whether a file has timestamps as INT96."""
-        return bool(self._with_int96())
-
-    def without_int96(self) -> None:
-        """Puts files of microseconds in the place of those that have timestamps as INT96.
-
-        Spark wrote these once. It reads them right, and so are they read here; but delta-rs, which
-        joins files, takes them for other times, as other readers do.
-        """
-        actions: list[AddAction | RemoveAction] = []
-        for file, path in self._with_int96():
-            made = Path(str(self.path), f"part-{uuid.uuid4()}.parquet")
-            copy_parquet(path, made, self.spec.arrow_schema)
-            copy = replace(file, path=made, size=made.stat().st_size)
-            actions.append(added(copy, self.path, self.spec.tick, changes=False))
-            actions.append(removed(file, self.path, changes=False))
-        if actions:
-            self._commit(actions, "append")
-
-    def _with_int96(self) -> list[tuple[DataFile, Path]]:
-        # Of what is in stores none is as old as that.
-        here = [(file, file.path) for file in self.files() if isinstance(file.path, Path)]
-        return [(file, path) for file, path in here if path.exists() and has_int96(path)]
-
     def rewrite(self, rows: pa.Table, *, summed_to: int = -1) -> None:
         """Puts the rows in the place of all others; see `hold`."""
         self._write(rows, "overwrite", self._summing(summed_to))
 
-    def note_summed(self, tick: int) -> None:
-        """Says once more in the log up to which tick its changes are one."""
-        self._commit([], "append", said=summing(self.path, tick))
-
     def summed_to(self) -> int:
         """The last tick that may not be told apart from those before it any more; -1: none."""
-        return summed_to(self._open(), self.path, (file.first for file in self.files()))
+        return summed_to(self._open(), (file.first for file in self.files()))
 
     def vacuum(self, hours: int, kept: Callable[[], None] = lambda: None) -> None:
         """Removes files that no version of the last so many hours holds, nor ever a version; `kept`
@@ -326,7 +297,7 @@ class StoredTable:
             )
 
     def _summing(self, tick: int) -> CommitProperties | None:
-        return summing(self.path, tick) if tick >= 0 else None
+        return summing(tick) if tick >= 0 else None
 
     @contextmanager
     def _one_version(self, table: DeltaTable) -> Iterator[None]:
@@ -381,3 +352,99 @@ class StoredTable:
             f"the table {self.path} {what}: {first_line}",
             RESTORE,
         )
+
+
+def existing_files(table: StoredTable, first: int, last: int) -> list[DataFile]:
+    """The files that may hold rows of these ticks; of a store whoever reads tells what is missing.
+
+    Raises:
+        DataError: one of them is not there (code `state`).
+    """
+    files = [file for file in table.files() if file.rows != 0 and file.may_hold(first, last)]
+    for file in files:
+        if isinstance(file.path, Path) and not file.path.exists():
+            raise state_error(
+                f"the table {table.path} has lost its file {file.path.name}",
+                RESTORE,
+            )
+    return files
+
+
+def rows_of(
+    table: StoredTable, files: Iterable[DataFile], where: ds.Expression | None = None
+) -> pa.Table:
+    """The rows of files of a table for which a condition holds."""
+    with table_errors(table):
+        return _dataset(table, files).to_table(filter=where)
+
+
+def pieces_of(
+    table: StoredTable, files: Iterable[DataFile], where: ds.Expression | None = None
+) -> Iterator[pa.Table]:
+    """The same a piece at a time; at least one, which tells the columns."""
+    with table_errors(table):
+        yield from pieces_or_empty(_dataset(table, files), None, where)
+
+
+def pieces_or_empty(
+    rows: ds.Dataset, columns: Sequence[str] | None, where: ds.Expression | None
+) -> Iterator[pa.Table]:
+    """The rows of a dataset a piece at a time; where there are none, one without rows."""
+    some = False
+    for piece in in_pieces(rows, columns, where):
+        some = True
+        yield piece
+    if not some:
+        empty = rows.schema.empty_table()
+        yield empty if columns is None else empty.select(list(columns))
+
+
+def rows_since(table: StoredTable, tick: int) -> int:
+    """The number of rows of a tick and those after it: their column alone is read."""
+    files = (file for file in table.files() if file.last is None or file.last >= tick)
+    return _dataset(table, files).count_rows(filter=ds.field(table.spec.tick) >= tick)
+
+
+def last_tick(table: StoredTable, until: int) -> int | None:
+    """The last tick up to one of which there are rows."""
+    tick = table.spec.tick
+    rows = _dataset(table, (file for file in table.files() if file.may_hold(0, until)))
+    found: int | None = pc.max(rows.to_table([tick], ds.field(tick) <= until)[tick]).as_py()
+    return found
+
+
+def _dataset(table: StoredTable, files: Iterable[DataFile]) -> ds.Dataset:
+    return files_as_dataset((file.path for file in files), table.spec.arrow_schema)
+
+
+@contextmanager
+def table_errors(table: StoredTable) -> Iterator[None]:
+    """A file that cannot be read becomes an error of the table.
+
+    Raises:
+        DataError: a file is broken (code `state`).
+    """
+    try:
+        yield
+    except (pa.ArrowInvalid, OSError) as error:
+        if getattr(error, "errno", None) is not None:  # the disk failed, not the file
+            raise
+        raise_outage(error, str(table.path))
+        first_line = str(error).partition("\n")[0]
+        problem = f"a file of the table {table.path} cannot be read: {first_line}"
+        raise state_error(problem, RESTORE) from error
+
+
+_LOG = "_delta_log"
+
+
+def erase_log(path: DataPlace, version: int) -> None:
+    """Removes the entries of a Delta table's log before a version, which a checkpoint replaces.
+
+    What came after that version stays.
+    """
+    opened_table(path, version).create_checkpoint()
+    for file in (path / _LOG).iterdir():
+        number = file.name.partition(".")[0]
+        if number.isdecimal() and int(number) < version:
+            file.unlink()

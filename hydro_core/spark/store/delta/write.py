@@ -25,8 +25,7 @@ from hydro_core.spark.frames.materialize import Materialize, checkpointed, exact
 from hydro_core.spark.frames.parquet import spark_name, write_parquet
 from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK, Kind, Relation, consolidated
 from hydro_core.spark.lower.changelogs import as_changes, changes_of
-from hydro_core.spark.store.delta.table import STAGED, StoredTable
-from hydro_core.spark.store.delta.table_rows import pieces_or_empty
+from hydro_core.spark.store.delta.table import STAGED, StoredTable, pieces_or_empty
 from hydro_core.spark.store.schema import TableSpec, flattened
 from hydro_core.storage.remote import DataPlace
 from hydro_core.types.item import Row, Tuple

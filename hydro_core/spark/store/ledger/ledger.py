@@ -9,6 +9,7 @@ far as here one fails.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,10 +22,16 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from hydro_core.errors import DataError, HydroError, TransientError
 from hydro_core.machine.faults import fault_of, refuse_path
 from hydro_core.spark.store.delta.actions import stored_file
-from hydro_core.spark.store.ledger.commit import LEDGER_SCHEMA, Commit, programs_of
-from hydro_core.spark.store.ledger.input_reads import InputRead
-from hydro_core.spark.store.ledger.record_columns import as_rows, records_in
-from hydro_core.spark.store.stored_format import note_format, refuse_other_format
+from hydro_core.spark.store.layout import note_format, refuse_other_format
+from hydro_core.spark.store.ledger.lock import WriterLock
+from hydro_core.spark.store.ledger.records import (
+    LEDGER_SCHEMA,
+    Commit,
+    InputRead,
+    as_rows,
+    programs_of,
+    records_in,
+)
 from hydro_core.storage.arrow import opened
 from hydro_core.storage.delta import (
     created_table,
@@ -34,6 +41,7 @@ from hydro_core.storage.delta import (
     log_configuration,
     opened_table,
     without_old_entries,
+    write_table,
 )
 from hydro_core.storage.places import Identity, identity_of
 from hydro_core.storage.remote import DataPlace, RemotePath
@@ -54,17 +62,18 @@ RESTORE = (
 class Ledger:
     """The commits of the pipeline in `directory`, as read first; `refresh` looks again."""
 
-    def __init__(self, directory: DataPlace, replaced: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        directory: DataPlace,
+        replaced: Callable[[], None] = lambda: None,
+        appended: Callable[[Commit], None] = lambda _: None,
+    ) -> None:
         """`replaced` is called where another process has committed since the last look, or another
-        ledger is in the place: what is known of tables may be of such as are there no more.
+        ledger is in the place: what is known of tables may be of such as are there no more;
+        `appended` with each commit that is added here.
         """
         self.directory = directory
-        self._replaced = replaced
-        self.appended: Callable[[Commit], None] = lambda _: None
-        self.writer: Callable[[], int | None] = lambda: None
-        """The number by which whoever commits has the right to it; None where locks see to that."""
-        self.unanswered: Callable[[], None] = lambda: None
-        """Called where it is not known whether a commit is there, or comes yet."""
+        self._replaced, self._appended = replaced, appended
         self._first: Identity | None = None
         self._newest: Identity | None = None
         """That of the log's entry of the version read last: after a month the first is gone."""
@@ -73,6 +82,11 @@ class Ledger:
         self._last: Commit | None = None
         self._seen: tuple[Commit | None] | None = None
         """The last commit at the last look, or that was made here since."""
+
+    @cached_property
+    def lock(self) -> WriterLock:
+        """The right to write to the pipeline."""
+        return WriterLock(self.directory, self.fence)
 
     @property
     def exists(self) -> bool:
@@ -87,33 +101,45 @@ class Ledger:
         table = self._open()
         return -1 if table is None else table.version()
 
-    def create(self) -> None:
-        """Makes an empty ledger where there is none: whole, as others may read it meanwhile."""
-        if self.exists:
+    def create(self, commits: Sequence[Commit] = ()) -> None:
+        """Makes a ledger where there is none, with these rows: whole, as others may read it
+        meanwhile.
+
+        Raises:
+            TransientError: another writer was first, with other rows (code `state`).
+        """
+        if self.exists and not commits:
             return
         refuse_path(self.directory)
         self.directory.mkdir(parents=True, exist_ok=True)
         # It comes first: a ledger without it is of before any release.
         note_format(self.directory)
-        if isinstance(self.directory, Path):
-            self._create_staged(self.directory)
-        else:
-            try:
-                often = log_configuration(self._path, _CHECKPOINTED)
-                created_table(self._path, LEDGER_SCHEMA, LEDGER, often)
-            except DeltaError as error:
-                if not self.exists:  # as below
-                    raise _unreadable(self._path, error) from error
+        try:
+            if isinstance(self.directory, Path):
+                with TemporaryDirectory(prefix=f"{LEDGER}-", dir=self.directory) as part:
+                    self._create_at(Path(part) / LEDGER, commits)
+                    (Path(part) / LEDGER).rename(self.directory / LEDGER)
+            else:
+                self._create_at(self._path, commits)
+        except (DeltaError, OSError) as error:
+            # Another writer was first; or it is there, and the answer that it is got lost.
+            self._table = None
+            if not self.exists:
+                self.lock.doubts()
+                raise _unreadable(self._path, error) from error
+            if commits and self.commits(since=-1) != tuple(commits):
+                raise overtaken(self.directory, "it was restored") from error
 
-    def _create_staged(self, directory: Path) -> None:
-        with TemporaryDirectory(prefix=f"{LEDGER}-", dir=directory) as part:
-            made = Path(part) / LEDGER
-            created_table(made, LEDGER_SCHEMA, LEDGER)
-            try:
-                made.rename(directory / LEDGER)
-            except OSError:
-                if not self.exists:  # another writer was first otherwise, and the lock will tell
-                    raise
+    def _create_at(self, place: DataPlace, commits: Sequence[Commit]) -> None:
+        in_store = isinstance(place, RemotePath)
+        often = log_configuration(place, _CHECKPOINTED) if in_store else None
+        if not commits:
+            created_table(place, LEDGER_SCHEMA, LEDGER, often)
+            return
+        number = self.lock.number
+        right = [] if number is None else [Transaction(WRITER, number)]
+        numbers = [Transaction(APPLICATION, commits[-1].sequence), *right]
+        write_table(place, as_rows(commits, LEDGER_SCHEMA), LEDGER, often, numbers)
 
     def fence(self, number: int) -> None:
         """Sees to it that nobody commits any more who has a lesser number."""
@@ -223,10 +249,10 @@ class Ledger:
             raise AssertionError("the ledger is created before anything is committed")
         expected = 0 if self._last is None else self._last.sequence + 1
         if commit.sequence != expected:
-            if self.writer() is not None:  # it was read before another began
+            if self.lock.number is not None:  # it was read before another began
                 raise self._overtaken(commit)
             raise AssertionError(f"commit {commit.sequence} where {expected} is next")
-        right = _right(table, self.writer(), self._overtaken(commit))
+        right = _right(table, self.lock.number, self._overtaken(commit))
         # The row before has been seen; one of another writer since then conflicts.
         properties = CommitProperties(
             app_transactions=[Transaction(APPLICATION, commit.sequence), *right],
@@ -243,12 +269,12 @@ class Ledger:
             if not self._is_there(commit):
                 raise self._overtaken(commit) from error
         except (DeltaError, OSError):
-            self.unanswered()
+            self.lock.doubts()
             raise
         self._last, self._seen = commit, (commit,)
         self._compact(table)
         self._newest = self._newest_of(table)
-        self.appended(commit)
+        self._appended(commit)
 
     def _overtaken(self, commit: Commit) -> TransientError:
         return overtaken(self.directory, f"ticks {commit.first} to {commit.last} ran")
@@ -284,7 +310,7 @@ class Ledger:
         return self._table
 
     def _newest_of(self, table: DeltaTable) -> Identity | None:
-        # In a store nothing changes places: `replace_rows`.
+        # In a store nothing changes places.
         return None if isinstance(self._path, RemotePath) else self._entry(table.version())
 
     def _entry(self, version: int) -> Identity | None:
@@ -317,47 +343,6 @@ class Ledger:
             except (OSError, pa.ArrowException) as error:
                 raise _unreadable(self._path, error) from error
         return [of_record(Commit, row) for row in rows]
-
-
-def replace_rows(
-    directory: DataPlace,
-    commits: Sequence[Commit],
-    number: int | None,
-    unanswered: Callable[[], None],
-) -> None:
-    """Has the ledger of a pipeline these rows in the place of all that it had, by one commit of its
-    log, which goes on: who had the right to write before, and by which number, stays known.
-
-    Args:
-        directory: the pipeline's.
-        commits: the rows, in order; there is one.
-        number: by which whoever calls has the right to write in a store.
-        unanswered: called where it is not known whether it is done, or comes yet.
-
-    Raises:
-        TransientError: another writer has taken over (code `state`).
-    """
-    table, taken_over = opened_table(directory / LEDGER), overtaken(directory, "it was restored")
-    right = _right(table, number, taken_over)
-    said = CommitProperties(
-        app_transactions=[Transaction(APPLICATION, commits[-1].sequence), *right],
-        custom_metadata={"restored": str(len(commits))},
-    )
-    try:
-        write_deltalake(
-            table,
-            as_rows(commits, LEDGER_SCHEMA),
-            mode="overwrite",
-            schema_mode="overwrite",
-            commit_properties=said,
-        )
-    except CommitFailedError as error:
-        # It may be there, and the answer that it is got lost.
-        if Ledger(directory).commits(since=-1) != tuple(commits):
-            raise taken_over from error
-    except (DeltaError, OSError):
-        unanswered()
-        raise
 
 
 def _right(table: DeltaTable, number: int | None, taken_over: TransientError) -> list[Transaction]:

@@ -1,14 +1,4 @@
-"""What finds rows of large data files without a look at all of them.
-
-A data file never changes. So for each of those that are large, and for each set of fields by which
-its rows are looked up, there is a file beside the tables with a hash of the fields for each row, in
-order; and one with the rows themselves, uncompressed. To find the rows of some keys costs what
-these keys cost, however many rows the file has.
-
-All of it is made from data files when somebody first asks, may be removed at any time, and decides
-nothing: what it finds is compared once more, and where it is missing, damaged, or has no place, the
-data file is gone through.
-"""
+"""Lookup files: hash indexes of large data files, built when they pay and removed with them."""
 
 from __future__ import annotations
 
@@ -17,39 +7,253 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
 
-from hydro_core.files.parquet import opened_parquet
-from hydro_core.spark.frames.column_names import COUNT, TICK
-from hydro_core.spark.store.cancelled import remaining_of_file
+from hydro_core.files.parquet import files_as_dataset, opened_parquet
+from hydro_core.spark.frames.column_names import COUNT, ITEM, TICK
+from hydro_core.spark.store.cached_rows import RowCache
 from hydro_core.spark.store.delta.actions import DataFile
 from hydro_core.spark.store.delta.table import StoredTable
-from hydro_core.spark.store.lookups.agreeing import MatchedRows
-from hydro_core.spark.store.lookups.checked_file import (
+from hydro_core.spark.store.lookups.conditions import MatchedRows
+from hydro_core.spark.store.lookups.index_files import (
     CheckedFile,
     DamagedError,
-    left_behind,
-    write_checked,
-)
-from hydro_core.spark.store.lookups.extremes import places_in_order
-from hydro_core.spark.store.lookups.key_hashes import Hashes, are_hashed, hashes
-from hydro_core.spark.store.lookups.large_files import stored_leaf
-from hydro_core.spark.store.lookups.rows_copy import (
+    Hashes,
     RowsCopy,
+    are_hashed,
+    column_of,
     copied,
+    hashes,
     is_copied,
     leaf_of_file,
+    left_behind,
     width_of,
+    words_of,
+    write_checked,
 )
-from hydro_core.spark.store.values import Column, Int64s, in_order
+from hydro_core.spark.store.lookups.search import places_in_order
+from hydro_core.spark.store.schema import Bools, Column, Int64s, comparable, in_order, places_of
+from hydro_core.storage.arrow import name_of
 from hydro_core.storage.places import derived_place
 from hydro_core.storage.remote import DataPlace, name_below
-from hydro_core.types.item import FieldPath
+from hydro_core.types.item import FieldPath, ItemType
+
+# A key's last row that is marked as such, or a running result, comes and goes with each tick of its
+# key: of a file of many ticks most rows cancel out.
+
+
+PartsOfItems = Callable[[], Iterable[Column]]
+"""Gives the parts of all items, column by column, as often as they are asked for."""
+
+
+def may_cancel(schema: pa.Schema, files: Iterable[DataFile], met: MatchedRows) -> bool:
+    """Whether what cancels out within the files of a log makes nothing of what is met.
+
+    It does where some ticks are not met, or all rows of one are. Of items with parts that are not
+    compared by columns, arrays, nobody tells which cancel out.
+    """
+    first, last = met.ticks or (0, -1)
+    return (
+        met.whole_tick is None
+        and _is_hashed(schema.field(ITEM).type)
+        and all(
+            file.first is not None
+            and file.last is not None
+            and first <= file.first
+            and file.last <= last
+            for file in files
+        )
+    )
+
+
+def _is_hashed(of: Any) -> bool:
+    if pa.types.is_struct(of):
+        return all(_is_hashed(field.type) for field in of)
+    return are_hashed(of)
+
+
+def without_cancelled(rows: pa.Table) -> pa.Table:
+    """The rows (item, n, …) of a log that do not cancel out; all where nobody tells which do."""
+    counts = rows[COUNT].to_numpy()
+    if not _go_both_ways(counts) or not _is_hashed(rows.schema.field(ITEM).type):
+        return rows
+    items: Column = rows[ITEM].combine_chunks()
+    return rows.take(pa.array(remaining(lambda: _parts(items), counts), pa.int64()))
+
+
+def _go_both_ways(counts: Int64s) -> bool:
+    """Whether some rows came and some went: else none cancel out."""
+    return len(counts) > 0 and bool(counts.min() < 0 < counts.max())
+
+
+def remaining_of_file(file: DataFile, schema: pa.Schema) -> Int64s:
+    """The places of the rows of a log's file that do not cancel out."""
+    with opened_parquet(file.path) as data:
+        of = schema.field(ITEM).type
+        leaf = leaf_of_file(data, (COUNT,), schema.field(COUNT).type)
+        counts: Int64s = leaf.to_numpy(zero_copy_only=False)
+        return remaining(lambda: _parts_of_file(data, (ITEM,), of), counts)
+
+
+def remaining(leaves: PartsOfItems, counts: Int64s) -> Int64s:
+    """The places of the rows whose items' counts do not come to 0, in their order.
+
+    Equal items have equal parts; of those that only look equal by their hashes all stay.
+
+    Args:
+        leaves: the parts of the items.
+        counts: how many copies of its item each row brings, or takes away.
+    """
+    if not _go_both_ways(counts):
+        return np.arange(len(counts))
+    words = words_of(leaves())
+    if len(words) != len(counts):  # items of no parts
+        return np.arange(len(counts))
+    order = np.argsort(words, kind="stable")
+    starts = np.flatnonzero(np.diff(words[order], prepend=~words[order[:1]]))
+    sizes = np.diff(starts, append=len(counts))
+    cancels = np.add.reduceat(counts[order], starts) == 0 if len(starts) else np.zeros(0, bool)
+    doubtful = np.repeat(cancels, sizes)
+    rows, firsts = order[doubtful], np.repeat(order[starts], sizes)[doubtful]
+    equal = np.ones(len(rows), bool)
+    for part in leaves():
+        equal &= _are_equal(part, rows, firsts)
+    stays = np.ones(len(counts), bool)
+    groups = np.repeat(np.arange(len(starts)), sizes)[doubtful]
+    unlike = np.zeros(len(starts), bool)
+    unlike[groups[~equal]] = True
+    stays[rows[~unlike[groups]]] = False
+    return np.flatnonzero(stays)
+
+
+def _are_equal(part: Column, rows: Int64s, others: Int64s) -> Bools:
+    values = comparable(part)
+    one, other = (values.take(pa.array(places, pa.int64())) for places in (rows, others))
+    same: Any = pc.fill_null(pc.equal(one, other), False)
+    is_nan = pa.types.is_floating(values.type)
+    nothing = [pc.is_null(each, nan_is_null=is_nan) for each in (one, other)]
+    alike: Any = pc.equal(pc.is_null(one), pc.is_null(other))
+    found: Bools = pc.or_(same, pc.and_(pc.and_(*nothing), alike)).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _parts(column: Column) -> Iterator[Column]:
+    """The leaves of a column, and which of its structs are there."""
+    if pa.types.is_struct(column.type):
+        yield column.is_valid()
+        for part in column.flatten():
+            yield from _parts(part)
+    else:
+        yield column
+
+
+def _parts_of_file(data: Any, path: tuple[str, ...], of: Any) -> Iterator[Column]:
+    """The same of a column of a file, of which one is read at a time."""
+    if pa.types.is_struct(of):
+        yield column_of(data, path, of.field(0)).is_valid()
+        for part in of:
+            yield from _parts_of_file(data, (*path, part.name), part.type)
+    else:
+        yield leaf_of_file(data, path, of)
+
+
+# Of files that are too large to be held the keys are held, and of all else only those row groups
+# are read in which a row is met; so the files of state are written in small ones.
+
+
+_SEARCHED_AT_ONCE = 1 << 20
+"""So many rows of a table are searched at once."""
+
+
+def met_in(
+    files: Sequence[DataPlace],
+    schema: pa.Schema,
+    met: MatchedRows,
+    held: RowCache,
+    *,
+    summed: bool = False,
+) -> Iterator[pa.Table]:
+    """The rows (item, t, …) of files of a table that are met, held in memory where they fit.
+
+    Args:
+        files: the files.
+        schema: their columns.
+        met: which rows are met.
+        held: what holds rows, or the columns that are compared.
+        summed: whether changes that cancel out within a file may be left out.
+    """
+    named = {name_of(file): file for file in files}
+    stored = files_as_dataset(files, schema)
+    some = without_cancelled if summed else None
+    rows = held.rows(named.__getitem__, stored, schema.names, some)
+    if rows is stored:
+        yield from met_in_files(named, stored, met, held)
+        return
+    for batch in rows.to_batches(batch_size=_SEARCHED_AT_ONCE):
+        yield met.of(pa.table(batch))
+
+
+def met_in_files(
+    named: Mapping[str, DataPlace], files: ds.Dataset, met: MatchedRows, held: RowCache
+) -> Iterator[pa.Table]:
+    """The rows (item, t, …) that are met, of each file that has some.
+
+    Args:
+        named: the files by the names that Arrow has for them.
+        files: the table, as Arrow reads its files.
+        met: which rows are met.
+        held: what holds the columns that are compared.
+    """
+    schema = files.schema
+    fragments: list[Any] = list(files.get_fragments())
+    for fragment in fragments:
+        file = named[fragment.path]
+
+        def leaf(path: FieldPath, file: DataPlace = file) -> pa.Array[Any]:
+            return held.column(file, *stored_leaf(schema, met.item, path))
+
+        ticks = held.column(file, (TICK,), schema.field(TICK).type).to_numpy()
+        places = met.places(leaf, ticks)
+        if len(places):
+            yield _at(fragment, schema, places)
+
+
+def stored_leaf(
+    schema: pa.Schema, item: ItemType, path: FieldPath
+) -> tuple[tuple[str, ...], pa.DataType]:
+    """The names by which Arrow knows a leaf of the column `item`, and its type."""
+    names, of = [ITEM], schema.field(ITEM).type
+    for place in places_of(item, path):
+        field = of.field(place)
+        names.append(field.name)
+        of = field.type
+    return tuple(names), of
+
+
+def _at(fragment: Any, schema: pa.Schema, places: Int64s) -> pa.Table:
+    """The rows of a file at these places, which are in their order."""
+    ends = np.cumsum([group.num_rows for group in fragment.row_groups])
+    groups = np.searchsorted(ends, places, side="right")
+    read = np.unique(groups)
+    rows: pa.Table = fragment.subset(row_group_ids=read.tolist()).to_table(schema=schema)
+    sizes = np.diff(ends, prepend=0)[read]
+    # Where each group that is read begins, less where it begins in the file.
+    moved = (np.cumsum(sizes) - sizes) - (ends[read] - sizes)
+    return rows.take(places + moved[np.searchsorted(read, groups)])
+
+
+# A data file never changes. So for each large one, and for each set of fields by which its rows are
+# looked up, there is a file with a hash of the fields for each row, in order, and one with rows,
+# uncompressed: to find some keys costs what these keys cost. All of it may be removed at any time,
+# and decides nothing: what it finds is compared once more, and without it the data file is read.
+
 
 T = TypeVar("T")
 

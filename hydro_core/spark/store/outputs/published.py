@@ -38,8 +38,8 @@ from hydro_core.spark.store.delta.actions import (
     stored_file,
     with_order,
 )
-from hydro_core.spark.store.delta.erased import erase_log
-from hydro_core.spark.store.outputs.net_changes import (
+from hydro_core.spark.store.delta.table import erase_log
+from hydro_core.spark.store.outputs.changes import (
     NetChanges,
     TypedColumns,
     agreeing,
@@ -65,7 +65,7 @@ from hydro_core.types.arrow import arrow_type
 from hydro_core.types.item import LONG
 
 if TYPE_CHECKING:
-    from hydro_core.spark.store.ledger.commit import Commit
+    from hydro_core.spark.store.ledger.records import Commit
 
 PUBLISHED = "tables"
 """The directory, within a pipeline's, of the outputs as tables."""

@@ -1,16 +1,14 @@
-"""Whether a stored pipeline is whole: every file of its tables, judged by the ledger.
-
-It asks the directory alone, not the program: tables, versions and rows of each commit stand in the
-ledger. Nothing is changed and no lock is taken, so ticks may run meanwhile; what they commit makes
-it look again.
-"""
+"""Copies of stored pipelines, their verification, and pipelines restored from copies."""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import product
+from pathlib import Path, PurePath
 from typing import Any
 
 import pyarrow as pa
@@ -18,16 +16,23 @@ from deltalake.exceptions import DeltaError
 
 from hydro_core.artifact.deployment import deployment_numbers, name_at, why_unreadable
 from hydro_core.errors import DataError
-from hydro_core.files.parquet import files_as_dataset, has_int96
+from hydro_core.files.parquet import files_as_dataset
 from hydro_core.machine.faults import raise_outage
 from hydro_core.spark.pipeline.publishing import compared
+from hydro_core.spark.pipeline.rework import COMPARED, STAGING
 from hydro_core.spark.store.delta.actions import summed_to
-from hydro_core.spark.store.ledger.commit import Commit, programs_of
 from hydro_core.spark.store.ledger.ledger import LEDGER, Ledger, state_error
+from hydro_core.spark.store.ledger.lock import LOCK_FILE
+from hydro_core.spark.store.ledger.records import Commit, programs_of
+from hydro_core.spark.store.outputs.published import PUBLISHED
 from hydro_core.spark.store.schema import OUTPUT_TICK, TableSpec, recorded_table
 from hydro_core.storage.delta import data_files, is_table, opened_table
-from hydro_core.storage.places import entries_in
-from hydro_core.storage.remote import DataPlace
+from hydro_core.storage.places import carry, empty, entries_in, files_in, pieces_of, remove_tree
+from hydro_core.storage.remote import DataPlace, name_below
+
+# The directory alone is asked, and no lock is taken: ticks may run, so what they commit makes
+# `verify` look again.
+
 
 _ATTEMPTS = 5
 
@@ -189,7 +194,6 @@ class _Table:
         self._measure = measure if known and self._record else None
         self._by_log = by_log and (self._spec is None or self._spec.role == "output")
         self._known, self._keys = int(known["keys"]) if known else 0, 0
-        self._int96 = 0
         self.counted: Counter[str] = Counter()
         self.notes: list[str] = []
 
@@ -208,7 +212,7 @@ class _Table:
             least, most = f"min.{self._tick}", f"max.{self._tick}"
             files = data_files(table, "path", "size_bytes", "num_records", least, most)
             firsts = (file[least] for file in files)
-            summed = summed_to(table, self.path, firsts, whole=True) if self._forgets else -1
+            summed = summed_to(table, firsts) if self._forgets else -1
         except DeltaError as error:
             raise_outage(error, str(self.path))
             yield f"the table {self.path} cannot be read at version {version}: {_first_line(error)}"
@@ -225,17 +229,11 @@ class _Table:
             if problem is not None:
                 whole = False
                 yield problem
-        if self._int96:
-            self.notes.append(
-                f"the table {self.path} has {self._int96} file(s) with timestamps as INT96, which "
-                "other readers take for other times before 1677-09-21 and after 2262-04-11: "
-                "`hydrotick compact` writes them again"
-            )
         if whole:
             wrong = list(self._rows(ticks, commits, summed))
             yield from wrong
             if self._measure is not None and self._keys % 2**64 != self._known and not wrong:
-                yield from self._other_values()
+                yield f"the table {self.path} has other values than those that were committed"
 
     @property
     def _forgets(self) -> bool:
@@ -245,15 +243,6 @@ class _Table:
         if self._spec is None:
             return True
         return self._spec.role == "state" and (self._spec.is_log or not self._has_facts)
-
-    def _other_values(self) -> Iterator[str]:
-        if not self._int96:
-            yield f"the table {self.path} has other values than those that were committed"
-            return
-        self.notes.append(
-            f"the table {self.path} has other values than those that were summed up when they were "
-            "committed: times in INT96 were read as others then, or values were changed since"
-        )
 
     def _file(self, file: Mapping[str, Any], ticks: Counter[int]) -> str | None:
         """What is wrong with a file; where nothing is, its rows are added to those of the ticks."""
@@ -266,7 +255,6 @@ class _Table:
             return f"the file {path} has {size:,} bytes, its table says {file['size_bytes']:,}"
         try:
             found = self._ticks(path, file)
-            self._int96 += not self._by_log and isinstance(path, Path) and has_int96(path)
         except (OSError, pa.ArrowException, KeyError) as error:
             raise_outage(error, str(path))
             return f"the file {path} cannot be read: {_first_line(error)}"
@@ -326,3 +314,119 @@ def _listed(what: str, numbers: Sequence[int]) -> str:
 
 def _first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0]
+
+
+# A pipeline is files that are only added, and a ledger that names what counts. So the ledger is
+# copied first, then the logs of the tables, then all else, while ticks run: the copy is at most
+# ahead of its ledger, as after a kill. What `compact` or `forget` removes meanwhile is missed when
+# the copy is read as a whole, and the copy is made again.
+
+
+_NOT_COPIED = (LOCK_FILE, STAGING, COMPARED, PUBLISHED)
+"""What belongs to a process that runs, and tables that the next tick derives again."""
+_LOG, _CHECKPOINT = "_delta_log", "_last_checkpoint"
+
+FileHashes = Mapping[str, str]
+"""The hash of each file of a copy, by its name below the copy."""
+
+
+def copy_pipeline(directory: DataPlace, to: DataPlace) -> VerifyReport:
+    """Copies a pipeline to a place of its own, which is emptied; gives what the copy holds.
+
+    Raises:
+        DataError: no tick is committed, or the pipeline is broken (code `state`).
+    """
+    problem = ""
+    for _ in range(_ATTEMPTS):
+        if Ledger(directory).last is None:
+            raise state_error(f"no tick was committed in {directory}", "run some ticks first")
+        empty(to)
+        for file in _ledger_first(directory):
+            # A file that is gone is missed when the copy is verified.
+            with contextlib.suppress(FileNotFoundError):
+                _carry_below(file, directory, to)
+        copied = verify(to)
+        if not copied.problems:
+            return copied
+        problem = copied.problems[0].replace(str(to), str(directory))
+    raise state_error(
+        f"the pipeline in {directory} cannot be copied: {problem}",
+        "restore it from an older copy, or start the flow over; "
+        "`hydrotick status --verify` tells all that is wrong",
+    )
+
+
+def hashes_of(copy: DataPlace) -> FileHashes:
+    """The hashes of all files of a copy."""
+    return {_name(file, copy): _hash(file) for file in files_in(copy)}
+
+
+def damaged_files(copy: DataPlace, hashes: FileHashes) -> list[str]:
+    """The files of a copy that are missing, or have another hash than they had."""
+    found = hashes_of(copy)
+    return [str(copy / name) for name, known in hashes.items() if found.get(name) != known]
+
+
+def restore_pipeline(copy: DataPlace, hashes: FileHashes, to: DataPlace) -> None:
+    """Replaces a pipeline by a copy; its writer's lock is held meanwhile.
+
+    The ledger goes first and comes last, with all its rows at once. A process that ends in between
+    leaves a pipeline without a ledger, of which no tick runs, until it is restored again.
+
+    Raises:
+        DataError: another writer is at work, or what was restored is damaged (code `state`).
+    """
+    to.mkdir(parents=True, exist_ok=True)
+    ledger = Ledger(to)
+    with ledger.lock.at_work("a restoration"):
+        ledger.lock.refuse_lost()
+        if isinstance(to, Path) and (to / LEDGER).exists():
+            # In one step: half of a ledger would be a broken one.
+            (to / LEDGER).rename(to / f".{LEDGER}")
+        remove_tree(to / LEDGER, ignore_errors=isinstance(to, Path))
+        for place in _all_but(to, LOCK_FILE):
+            remove_tree(place) if place.is_dir() else place.unlink()
+        for place in _all_but(copy, LEDGER):
+            for file in files_in(place) if place.is_dir() else [place]:
+                _carry_below(file, copy, to)
+        known = {name: one for name, one in hashes.items() if not name.startswith(f"{LEDGER}/")}
+        if isinstance(to, Path) and (damaged := damaged_files(to, known)):
+            raise state_error(f"{damaged[0]} is not what was copied", "look at the disk; try again")
+        ledger.lock.refuse_lost()
+        # The log of a ledger in a store has the number of its writer, which is this store's.
+        ledger.create(Ledger(copy).commits(since=-1))
+
+
+def _ledger_first(directory: DataPlace) -> Iterator[DataPlace]:
+    """The files of a pipeline, each after those that may name it; a list of files is made when the
+    files before it have been taken.
+    """
+    for of_ledger, of_log in product((True, False), repeat=2):
+        rest = [p for p in _all_but(directory, LEDGER, *_NOT_COPIED) if p.name[0] != "."]
+        for place in [directory / LEDGER] if of_ledger else rest:
+            for file in sorted(files_in(place)) if place.is_dir() else [place]:
+                is_of_log = _LOG in PurePath(_name(file, directory)).parts
+                # The hint at the last checkpoint may be of a later one; Delta does without it.
+                if is_of_log == of_log and file.name != _CHECKPOINT:
+                    yield file
+
+
+def _all_but(folder: DataPlace, *names: str) -> list[DataPlace]:
+    return [place for place in entries_in(folder) if place.name not in names]
+
+
+def _carry_below(file: DataPlace, folder: DataPlace, to: DataPlace) -> None:
+    target = to / _name(file, folder)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    carry(file, target)
+
+
+def _name(file: DataPlace, folder: DataPlace) -> str:
+    return PurePath(name_below(file, folder)).as_posix()
+
+
+def _hash(file: DataPlace) -> str:
+    digest = hashlib.sha256()
+    for piece in pieces_of(file):
+        digest.update(piece)
+    return digest.hexdigest()

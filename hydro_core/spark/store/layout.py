@@ -1,13 +1,13 @@
-"""The format of a stored pipeline: its ledger, tables, deployments and lists of landings.
-
-The pipeline's directory says it by a number, with the version that wrote it, before anything else
-is written there. A version reads its own format; of a directory of another one it says so, and
-touches nothing. A later version that reads this format, too, begins here.
-"""
+"""Layout of a pipeline on disk: its format, and the names of directories of tables."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
@@ -15,6 +15,10 @@ from hydro_core.errors import DataError
 from hydro_core.machine.faults import raise_outage
 from hydro_core.storage.places import write_whole
 from hydro_core.storage.remote import DataPlace
+
+# The directory says its format by a number, with the version that wrote it, before anything else
+# is written there. A version reads its own format; of another one it says so, and touches nothing.
+
 
 FORMAT = 2
 """The format that this version reads and writes; 0 and 1 are of before any release."""
@@ -81,3 +85,59 @@ def this_version() -> str:
         return version("hydrotick")
     except PackageNotFoundError:
         return ""
+
+
+# A plain name is its own directory. Of any other its readable part stands before a hash of the
+# whole of it, and no plain name has the sign between them. File systems may not tell letters by
+# their case, so of names that differ in nothing else one at most is plain.
+
+
+_UNSAFE = re.compile(r"[^\w.-]+")
+_PLAIN = re.compile(r"(?![_.])[\w.-]+(?<![_.])")
+
+_SIGN = "~"
+
+_LONGEST = 100
+"""Bytes of a plain name; file systems take 255 for a directory, and files go below it."""
+
+_SHOWN = 40
+"""Bytes of the readable part of a name that is not plain."""
+
+
+def directory_names(names: Collection[str]) -> Mapping[str, str]:
+    """A directory for each of the names of one program.
+
+    >>> directory_names(["out", "out_", "Out"])
+    {'out': 'out', 'out_': 'out~e009557a73f4', 'Out': 'Out~9a3c5460432b'}
+    >>> directory_names(["Out"])
+    {'Out': 'Out'}
+    """
+    alike = Counter(name.casefold() for name in names if _is_plain(name))
+    return {
+        name: name
+        if _is_plain(name) and (alike[name.casefold()] == 1 or name == name.casefold())
+        else f"{readable(name, _SHOWN)}{_SIGN}{_digest(name)}"
+        for name in names
+    }
+
+
+def readable(name: str, most: int = _LONGEST) -> str:
+    """The part of a name that a directory may show, in at most so many bytes; others may share it.
+
+    >>> readable("inputs of [a/b] ")
+    'inputs_of_a_b'
+    """
+    shown = _UNSAFE.sub("_", unicodedata.normalize("NFC", name)).strip("_.")
+    return shown.encode()[:most].decode(errors="ignore").strip("_.") or "unnamed"
+
+
+def _is_plain(name: str) -> bool:
+    return (
+        _PLAIN.fullmatch(name) is not None
+        and unicodedata.is_normalized("NFC", name)
+        and len(name.encode()) <= _LONGEST
+    )
+
+
+def _digest(name: str) -> str:
+    return hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:12]

@@ -1,34 +1,44 @@
-"""Where the tables of a pipeline can be had as they were after an earlier tick.
-
-Rows carry their ticks, so mostly it is a matter of files: those that end before that tick get a
-second name, and one that goes on beyond it is cut.
-"""
+"""Tables as they were before a tick, and tables of two programs joined at one."""
 
 from __future__ import annotations
 
 import math
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from hydro_core.catalog.forms import Form
 from hydro_core.errors import DataError
-from hydro_core.files.parquet import files_as_dataset, in_pieces, write_parquet_pieces
+from hydro_core.files.parquet import (
+    files_as_dataset,
+    in_pieces,
+    opened_parquet,
+    write_parquet_pieces,
+)
+from hydro_core.spark.frames.column_names import quoted
 from hydro_core.spark.store.delta.actions import DataFile
 from hydro_core.spark.store.delta.table import StoredTable
-from hydro_core.spark.store.ledger.commit import Commit
+from hydro_core.spark.store.delta.write import write_files
 from hydro_core.spark.store.ledger.ledger import Ledger, state_error
-from hydro_core.spark.store.ledger.seams import last_seam
-from hydro_core.spark.store.ledger.standing import anew_since
-from hydro_core.spark.store.store import Store
+from hydro_core.spark.store.ledger.records import Commit, anew_since, last_seam
+from hydro_core.spark.store.outputs.changes import net, signed
+from hydro_core.spark.store.schema import TableSpec
+from hydro_core.spark.store.snapshots import summed
+from hydro_core.spark.store.store import ALWAYS, Store
 from hydro_core.storage.places import are_there, has_second_name, second_name
 from hydro_core.storage.remote import DataPlace, name_below
+
+# Rows carry their ticks, so mostly it is a matter of files: those that end before that tick get a
+# second name, and one that goes on beyond it is cut.
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +68,7 @@ def base_before(store: Store, ledger: Ledger, first: int) -> Base:
     now, seam = ledger.last, last_seam(ledger.commits())
     if now is None or first <= max(seam, 0):
         return NO_BASE
-    tables, summed_to = store.tables, summed(store)
+    tables, summed_to = store.tables, summed_ticks(store)
     if all(has_changes_since(table, first - 1, now.last, summed_to) for table in tables.values()):
         files = {name: tuple(table.files()) for name, table in tables.items()}
         commit = ledger.commit_of(first - 1)
@@ -76,7 +86,7 @@ def base_before(store: Store, ledger: Ledger, first: int) -> Base:
     return NO_BASE
 
 
-def summed(store: Store) -> Mapping[str, int]:
+def summed_ticks(store: Store) -> Mapping[str, int]:
     """Of each log of a store the tick up to which its rows may be one."""
     return {name: t.summed_to() for name, t in store.tables.items() if t.spec.forgets and t.exists}
 
@@ -122,7 +132,7 @@ def left_by(
         DataError: they are not there any more (code `state`).
     """
     left = None
-    tables, summed_to = store.tables, summed(store)
+    tables, summed_to = store.tables, summed_ticks(store)
     for commit in reversed(commits):
         held = held_at(store, commit) if commit.plan == program else None
         if held is None:
@@ -208,3 +218,91 @@ def moved(file: DataPlace, here: DataPlace, there: DataPlace) -> DataPlace:
         target.parent.mkdir(parents=True, exist_ok=True)
         second_name(file, target)
     return target
+
+
+def join_at(
+    tick: int, served: Store, made: Store, name: str, session: Callable[[], SparkSession]
+) -> None:
+    """Puts the rows that a table has of the ticks before `tick` before those of another one.
+
+    Of a log, the changes at that tick lead from what the one has to what the other has. Columns
+    that only the first has are left out, those that only the second has are null.
+
+    Args:
+        tick: the first of the second table's ticks that count.
+        served: has the table whose earlier ticks stay.
+        made: has the table of the other program, with all ticks; it gets the rows of both.
+        name: what the table is called in both.
+        session: gives the Spark that does it where the stores do not hold so many rows.
+    """
+    first, second = served.tables[name], made.tables[name]
+    if max(first.rows, second.rows) > made.held_rows and not second.spec.has_unknown:
+        _by_executors(tick, served, made, name, session())
+        return
+    spec = second.spec
+    before = _as(spec, _rows(first, ds.field(first.spec.tick) < tick))
+    if not spec.is_log:
+        since = _rows(second, ds.field(spec.tick) >= tick)
+        second.rewrite(pa.concat_tables([before, since]))
+        return
+    taken = before.set_column(
+        before.column_names.index(spec.count_column),
+        spec.arrow_schema.field(spec.count_column),
+        pc.negate(before[spec.count_column]),
+    )
+    second.rewrite(
+        pa.concat_tables([before, summed(pa.concat_tables([taken, _rows(second)]), spec, tick)])
+    )
+
+
+def _by_executors(tick: int, served: Store, made: Store, name: str, spark: SparkSession) -> None:
+    table = made.tables[name]
+    spec, at = table.spec, table.spec.tick
+    stays = served.frame(spark, name, 0, tick - 1)
+    before = None if stays is None else _columns(spec, stays)
+    after = made.frame(spark, name, tick + 1 if spec.is_log else tick, ALWAYS)
+    parts = [before, after]
+    if spec.is_log:
+        names = [name for name, _ in spec.columns if name not in (at, spec.count_column)]
+        leading = made.frame(spark, name, 0, tick)
+        rows, by = signed(before, leading, names, spec.count_column)
+        if rows is not None:
+            turned = net(rows, by).withColumnRenamed(by, spec.count_column)
+            parts.append(_columns(spec, turned.withColumn(at, F.lit(tick).cast("long"))))
+    whole = [part for part in parts if part is not None]
+    if not whole:
+        table.hold(())
+        return
+    ends = [file.last for file in table.files()]
+    # The rows that stay are of earlier ticks than `tick`, and maybe of later ones than the others.
+    last = None if None in ends else max([tick, *(end or 0 for end in ends)])
+    first = None if last is None else 0
+    written = write_files(table, reduce(DataFrame.unionAll, whole), (0, last or tick))
+    counted = [(file, opened_parquet(file).metadata.num_rows) for file in written.files]
+    table.hold(DataFile(file, file.stat().st_size, n, first, last) for file, n in counted)
+
+
+def _columns(spec: TableSpec, rows: DataFrame) -> DataFrame:
+    """The columns of a table; of those that the rows have not, nulls."""
+    there = {name.lower() for name in rows.columns}
+    return rows.select(
+        *[
+            F.col(quoted(field.name))
+            if field.name.lower() in there
+            else F.lit(None).cast(field.dataType).alias(field.name)
+            for field in spec.spark_schema.fields
+        ]
+    )
+
+
+def _rows(table: StoredTable, where: ds.Expression | None = None) -> pa.Table:
+    files = files_as_dataset((file.path for file in table.files()), table.spec.arrow_schema)
+    return files.to_table(filter=where)
+
+
+def _as(spec: TableSpec, rows: pa.Table) -> pa.Table:
+    columns = [
+        rows[field.name] if field.name in rows.column_names else pa.nulls(rows.num_rows, field.type)
+        for field in spec.arrow_schema
+    ]
+    return pa.table(columns, schema=spec.arrow_schema)
