@@ -20,7 +20,7 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.store.ledger.lock import long_work
 from hydro_core.ticks.calendar import TickWindow, span
 
-from ..flows.flows import Flows
+from ..flows.flows import Flows, OneLook
 from ..instance.run_tags import IN_FLIGHT, WAITING, keys_of, runs_it_again
 from ..runner.correction import correction_due
 
@@ -125,12 +125,13 @@ def _next_open(
     flow: FlowAsset, flows: Flows, tries: Sequence[Attempt], again: Sequence[Attempt]
 ) -> NextRun:
     calendar, tick = flow.ticks.calendar, flows.next_tick(flow)
+    landings = flows.one_look(flow, to_tell=True)
     try:
-        ready = flows.ready(flow)
+        ready = flows.ready(flow, landings)
     except (DataError, ProgramError) as error:
         return NextRun(None, f"which ticks may run is not known: {error}", goes_on=False)
     if tick >= ready.until:
-        due = None if ready.held else _due(flow, flows, again)
+        due = None if ready.held else _due(flow, flows, again, landings)
         state = "held" if ready.held else "up to date"
         says = "complete: every tick of the flow is committed"
         if not ready.has_ended:
@@ -146,12 +147,14 @@ def _next_open(
     return NextRun((first, last), f"{in_words(first, last)} may run; {waiting:,} open in all")
 
 
-def _due(flow: FlowAsset, flows: Flows, tries: Sequence[Attempt]) -> NextRun | None:
+def _due(
+    flow: FlowAsset, flows: Flows, tries: Sequence[Attempt], landings: OneLook
+) -> NextRun | None:
     """The committed ticks that are to be computed again where no open one may run, which would do
     so first: their flow may have ended, or its next window may be long.
     """
     try:
-        tick = correction_due(flow, flows)
+        tick = correction_due(flow, flows, landings)
     except (DataError, ProgramError):
         # What is wrong with a landing is told by what runs next.
         return None

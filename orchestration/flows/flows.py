@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from hydro_core.errors import DataError, ProgramError
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from hydro_core.spark.pipeline.pipeline import Pipeline
     from hydro_core.spark.store.ledger.records import InputRead
     from hydro_core.types.item import ItemType
+
+
+OneLook = Callable[[], "Landings"]
+"""Gives a look at landings, each time the same."""
 
 
 class Flows:
@@ -113,11 +117,24 @@ class Flows:
         is_decision = last is not None and last.inputs and not last.ticks
         return last.committed if last is not None and is_decision else None
 
-    def ready(self, flow: FlowAsset) -> ReadyTicks:
-        """Which ticks may run now, and what the next one waits for; Spark is not needed."""
+    def one_look(self, flow: FlowAsset, *, to_tell: bool = False) -> OneLook:
+        """Gives the same look at the landings of a flow, however often it is asked.
+
+        It is made when it is first needed: a flow that waits for another looks at nothing.
+        """
+        return cache(partial(self.landings, flow, to_tell=to_tell))
+
+    def ready(self, flow: FlowAsset, landings: OneLook | None = None) -> ReadyTicks:
+        """Which ticks may run now, and what the next one waits for; Spark is not needed.
+
+        Args:
+            flow: the flow.
+            landings: the look at its landings, if others take it, too.
+        """
+        one_look = landings or self.one_look(flow, to_tell=True)
 
         def latest(name: str) -> int | datetime | None:
-            return self.landings(flow).sources[name].latest()
+            return one_look().latest(name)
 
         def committed(other: str) -> int:
             last = self.deployments.ledger_of(other).last_tick
@@ -126,14 +143,14 @@ class Flows:
         serving = self.deployments.active(flow)
         # The asset may be ahead: what the program that serves does not read keeps no tick waiting.
         read = flow if serving is None else fitted(flow, serving.deployment.plan)
-        return ready(read, latest, committed, self.now(), partial(self._held, flow))
+        return ready(read, latest, committed, self.now(), partial(self._held, flow, one_look))
 
-    def _held(self, flow: FlowAsset) -> HeldTick | None:
+    def _held(self, flow: FlowAsset, landings: OneLook) -> HeldTick | None:
         """What the next tick waits for while rows are gone; None: for nothing."""
         tick, ledger = self.next_tick(flow), self.deployments.ledger(flow)
         try:
             with faults_as_errors(f"the landings of `{flow.name}`", vanished=True):
-                seen = self.landings(flow).look(tick, ledger.last_reads(), to_tell=True)
+                seen = landings().look(tick, ledger.last_reads())
         except (DataError, ProgramError):
             # What is wrong with a landing is told by what runs next.
             return None
@@ -163,13 +180,19 @@ class Flows:
 
         return behind(self.directory(flow), self.deployments.commit(flow), flow.tables)
 
-    def landings(self, flow: FlowAsset) -> Landings:
-        """Where what the flow's plan reads lands, to be looked at; no row is read for ticks."""
-        from hydro_core.spark.inputs.looks import landings_of
+    def landings(self, flow: FlowAsset, *, to_tell: bool = False) -> Landings:
+        """A look at what the flow's plan reads, where it lands; no row is read for ticks.
+
+        Args:
+            flow: the flow.
+            to_tell: it is only told of; else open ticks are read as it was seen, or it is accepted.
+        """
+        from hydro_core.spark.inputs.looks import Landings, landing_sources
 
         landings, items = self._where(flow, self.plan(flow))
         spark = lambda: self.pipeline(flow).spark  # noqa: E731
-        return landings_of(landings, items, spark, flow.ticks.calendar, self.directory(flow))
+        sources = landing_sources(landings, items, spark, flow.ticks.calendar)
+        return Landings(sources, self.directory(flow), to_tell)
 
     def inputs(
         self, flow: FlowAsset, plan: TickPlan | None = None, names: Iterable[str] | None = None

@@ -1,12 +1,14 @@
-"""What has landed: as it was looked at, for ticks to read; and the landed past of a flow, whether
-what committed ticks have read is still there, and with which ticks its rows arrived.
+"""Landings of a flow as they were looked at, and its landed past.
+
+The landed past is what committed ticks have read and what is landed still, each row with the tick
+with which it arrived.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hydro_core.errors import DataError, ProgramError
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from hydro_core.spark.inputs.looks import LandingView
     from hydro_core.spark.store.ledger.records import Commit, InputRead
 
-    from .flows import Flows
+    from .flows import Flows, OneLook
 
 
 @dataclass(slots=True)
@@ -51,34 +53,38 @@ class LandingReads:
 
 
 def look(
-    flows: Flows, flow: FlowAsset, *, to_tell: bool = False, names: Collection[str] | None = None
+    flows: Flows,
+    flow: FlowAsset,
+    landings: OneLook | None = None,
+    names: Collection[str] | None = None,
+    *,
+    to_tell: bool = False,
 ) -> LandingReads:
     """Looks at what has landed; nothing is changed.
 
     Args:
         flows: know the ledger and the landings.
-        to_tell: it is only told of; else open ticks are read as it was seen, or it is accepted.
+        flow: the flow.
+        landings: the look, if others take it, too.
         names: the inputs that are looked at; None: all of them.
+        to_tell: it is only told of; else open ticks are read as it was seen, or it is accepted.
 
     Raises:
         HydroError: a landing cannot be read.
     """
     ledger = flows.deployments.ledger(flow)
     last = ledger.last
+    one_look = landings or flows.one_look(flow, to_tell=to_tell)
     with faults_as_errors(f"the landings of `{flow.name}`", vanished=True):
         until, reads = 0 if last is None else last.last + 1, ledger.last_reads()
-        landings = flows.landings(flow)
-        if names is not None:
-            sources = {n: source for n, source in landings.sources.items() if n in names}
-            landings = replace(landings, sources=sources)
-        seen = landings.look(until, reads, to_tell=to_tell)
+        seen = one_look().look(until, reads, names)
     return LandingReads(flows, flow, seen, After(-1 if last is None else last.sequence))
 
 
 def missing(
     flow: FlowAsset, reading: LandingReads, *, undecided: bool = False
 ) -> dict[str, LateArrivals]:
-    """What has come or changed for committed ticks and is not in them, by input.
+    """Rows that came, or changed, for committed ticks and are not in them, by input.
 
     With `undecided` it is what somebody may accept: what came or changed since somebody last did.
     """
@@ -117,6 +123,7 @@ def lost_past(
         try:
             found = flows.inputs(flow, plan, [name])
             seen = found.landings.as_read([read[name]], done)[name]
+            found.seen = {name: seen}
             there = found.rows_there(name, seen.now.version)
         except (DataError, ProgramError) as error:
             lost[name] = error.diagnostics[0].message
@@ -145,7 +152,7 @@ def refuse_gone(
     if not lost:
         return
     listed = "; ".join(f"`{name}`: {gone}" for name, gone in lost.items())
-    off = (one.off.gone for one in seen.values())
+    off = (one.differences.removed for one in seen.values())
     ticks: list[int] = [tick for of in off for tick in of.ticks[of.arrived >= first].tolist()]
     raise DataError.of(
         "state",
@@ -170,11 +177,11 @@ def as_arrived(
 
     found = {}
     for name, one in seen.items():
-        off = one.off
+        off = one.differences
         known = Counter(off.late.ticks[off.late.arrived < one.until].tolist())
-        gone = Counter(off.gone.ticks[off.gone.arrived != off.gone.ticks].tolist())
+        gone = Counter(off.removed.ticks[off.removed.arrived != off.removed.ticks].tolist())
         for file in off.files:
-            if file.state == "late" and file.arrived < one.until:
+            if file.is_late and file.arrived < one.until:
                 known.update(file.rows)
         lost = unreported(one.source, one.scan, off)
         # An earlier version has kept how many they are, and no more.
@@ -218,7 +225,7 @@ def _gone(flow: FlowAsset, one: LandingView, first: int) -> str:
     """The rows that are gone which arrived with ticks from one on; empty where none are."""
     from hydro_core.spark.store.ledger.records import ChangedRange
 
-    off = one.off.gone
+    off = one.differences.removed
     found = Counter(off.ticks[off.arrived >= first].tolist())
     changes = (ChangedRange(tick, tick, rows) for tick, rows in sorted(found.items()))
     return noticed(flow.ticks.calendar, {}, changes).says_changed
@@ -230,6 +237,6 @@ def _unknown(flow: FlowAsset, one: LandingView) -> str:
     """
     from hydro_core.spark.store.ledger.records import ChangedRange
 
-    files = (file for file in one.off.files if file.state == "gone")
+    files = (file for file in one.differences.files if file.is_removed)
     changes = [ChangedRange(file.first, file.last, None) for file in files]
     return noticed(flow.ticks.calendar, {}, changes).says_changed

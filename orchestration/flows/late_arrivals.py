@@ -1,4 +1,4 @@
-"""What is told of rows that came late, and of committed ticks whose rows were changed."""
+"""Reports of late rows, and of committed ticks whose rows were changed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 _NAMED = 5
-"""Of more ticks than this, a sentence names the first ones."""
+"""A sentence names so many ticks at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class ChangedTicks:
 
 @dataclass(frozen=True, slots=True)
 class LateArrivals:
-    """What an input got for committed ticks: late rows by the ticks' keys, and changed ticks; and
+    """Late rows of an input by the keys of their ticks, and committed ticks that changed; and
     how many of its rows are from before the `start`, and so of no tick.
     """
 
@@ -86,7 +86,7 @@ UNCHANGED = LateArrivals()
 def noticed(
     calendar: Calendar, late: Mapping[int, int], changed: Iterable[ChangedRange], early: int = 0
 ) -> LateArrivals:
-    """What was noticed, with the ticks by their keys."""
+    """A report, with the ticks by their keys."""
 
     def key(tick: int) -> str:
         return calendar.window(tick).key
@@ -101,7 +101,7 @@ def noticed(
 def noticed_at(
     calendar: Calendar, reads: Iterable[InputRead], *, is_first: bool
 ) -> dict[str, LateArrivals]:
-    """What a tick has noticed of each input, of those where it has.
+    """The reports of a tick by input, of those where there is something to report.
 
     Args:
         reads: what its commit has read.
@@ -139,7 +139,7 @@ class LateEvents:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What the UI shows: it draws numbers over the ticks."""
+        """Metadata for the UI, which draws numbers over the ticks."""
         return {"rows of earlier events": self.rows, "most seconds before": self.seconds}
 
 
@@ -150,7 +150,7 @@ EventsByTick = Mapping[int, Mapping[str, LateEvents]]
 def late_events(
     flow: FlowAsset, windows: Sequence[TickWindow], batches: Mapping[str, Batch]
 ) -> EventsByTick:
-    """What is late of the inputs that name a column of their events' time, by tick."""
+    """Late events by tick, of the inputs that name a column of their events' time."""
     asked = {n: of.event for n, of in flow.landings.items() if of.event is not None}
     found: dict[int, dict[str, LateEvents]] = {}
     if not asked:

@@ -1,5 +1,6 @@
-"""Which ticks may run now, and what the next one waits for: one answer for the sensor, `backfill`,
-`status` and the tick itself.
+"""Readiness: the ticks that may run now, and what the next one waits for.
+
+The sensor, `backfill`, `status` and the tick itself have one answer.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class ReadyTicks:
     until: int
     why: str
     held: bool = False
-    """Whether it waits for rows that are gone."""
+    """It waits for rows that were removed."""
 
     @property
     def last(self) -> str | None:
@@ -43,7 +44,7 @@ class ReadyTicks:
 
     @property
     def has_ended(self) -> bool:
-        """Whether every tick of the flow may run."""
+        """True if every tick of the flow may run."""
         return self.calendar.count == self.until
 
     def refuse(self, window: TickWindow) -> None:
@@ -81,7 +82,7 @@ def ready(
     now: datetime,
     held: Callable[[], HeldTick | None] = lambda: None,
 ) -> ReadyTicks:
-    """Which ticks may run at `now`: their windows have ended, and what they wait for is there.
+    """The ticks that may run at `now`: their intervals have ended, and what they wait for is there.
 
     Args:
         flow: whose inputs may be waited for.
@@ -139,7 +140,7 @@ def _why_missing(
 
 
 def held_by(flow: FlowAsset, seen: Mapping[str, LandingView], tick: int) -> HeldTick | None:
-    """What a tick waits for, by what was seen in the landings."""
+    """The reason why a tick is held, by what was seen in the landings; None: it is not."""
     holding = {name for name, landing in flow.landings.items() if landing.removed == "hold"}
     gone = {
         name: found

@@ -16,6 +16,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from random import Random
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -40,6 +41,7 @@ from ..flows.slices import FlowSlices, SlicedInputs, Where, rows_where, without
 from .suites import EQUALS, SAYS, Verdict
 
 if TYPE_CHECKING:
+    from hydro_core.spark.inputs.looks import LandingView
     from hydro_core.spark.pipeline.pipeline import Pipeline
     from hydro_core.spark.pipeline.prepared import PreparedRange
     from hydro_core.spark.store.delta.write import WrittenRows
@@ -90,14 +92,18 @@ class Sample:
         found = {name: tuple(_drivers(typed, name, self._steps)) for name in typed.outputs}
         return {name: drivers for name, drivers in found.items() if drivers}
 
-    def judge(self, pipeline: Pipeline, prepared: PreparedRange) -> Iterator[tuple[str, Verdict]]:
-        """The verdicts on ticks that are written, by the outputs' names."""
+    def judge(
+        self, pipeline: Pipeline, prepared: PreparedRange, seen: Mapping[str, LandingView]
+    ) -> Iterator[tuple[str, Verdict]]:
+        """The verdicts on ticks that are written, by the outputs' names; `seen` is what the ticks
+        have seen of the landings.
+        """
         ticks = prepared.run.first, prepared.run.last
         asked = [
             ComputedOutput(output, ticks, prepared.shown(output, lambda: pipeline.spark))
             for output in self.drivers
         ]
-        yield from self._judge(pipeline, asked, prepared.inputs)
+        yield from self._judge(pipeline, asked, prepared.inputs, seen)
 
     def judge_again(self, pipeline: Pipeline, output: str, tick: int) -> Iterator[Verdict]:
         """The verdict on an output of a committed tick, from the stored table."""
@@ -116,7 +122,11 @@ class Sample:
         return planned(self.program)
 
     def _judge(
-        self, pipeline: Pipeline, asked: Sequence[ComputedOutput], reads: Sequence[InputRead] = ()
+        self,
+        pipeline: Pipeline,
+        asked: Sequence[ComputedOutput],
+        reads: Sequence[InputRead] = (),
+        seen: Mapping[str, LandingView] = MappingProxyType({}),
     ) -> Iterator[tuple[str, Verdict]]:
         """The verdicts on outputs, all at the same ticks."""
         if not asked:
@@ -124,7 +134,7 @@ class Sample:
         from hydro_core.spark.store.cached_rows import ROW_CACHE
 
         inputs, most = self.inputs(self.flow, self._plan), ReadLimits(_MOST_ROWS, _MOST_BYTES)
-        inputs.held = ROW_CACHE
+        inputs.held, inputs.seen = ROW_CACHE, seen
         first, last = asked[0].ticks
         slices = FlowSlices(
             self.flow, self.program, inputs, pipeline.ledger, most, reads, first, self._steps

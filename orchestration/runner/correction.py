@@ -32,10 +32,11 @@ if TYPE_CHECKING:
     from hydro_core.spark.inputs.batches import Batch
     from hydro_core.spark.inputs.looks import LandingView
     from hydro_core.spark.pipeline.pipeline import Pipeline
+    from hydro_core.spark.pipeline.prepared import PreparedRange
     from hydro_core.spark.pipeline.rework import StagedPast
 
-    from ..flows.flows import Flows
-    from ..quality.sample import Sample
+    from ..flows.flows import Flows, OneLook
+    from ..quality.suites import Verdict
 
 
 # If something in a range is wrong, fewer ticks are tried, so that all before the wrong one are
@@ -75,6 +76,10 @@ Log = Callable[[str], None]
 
 ReadBatches = Callable[[Sequence[TickWindow]], "Mapping[str, Batch]"]
 """Gives what has landed for ticks, by the inputs' names."""
+
+
+JudgeSample = Callable[["Pipeline", "PreparedRange"], "Iterator[tuple[str, Verdict]]"]
+"""Gives verdicts on ticks that are written, by the outputs' names."""
 
 
 class NotCommittedError(HydroError):
@@ -122,7 +127,7 @@ class Ranges:
     """Raises for a tick that may not run."""
     after: After | None = None
     """What is read fits this state of the ledger; None: nobody else can commit."""
-    sample: Sample | None = None
+    sample: JudgeSample | None = None
     """Judges what the plan gives by what the program gives."""
 
     def run(self, windows: Sequence[TickWindow]) -> Iterator[TickReport]:
@@ -197,7 +202,7 @@ class Ranges:
             refuse_more(self.flow, pipeline, prepared)
             judged = judge(self.flow, pipeline, prepared)
             if self.sample is not None:
-                found = self.sample.judge(pipeline, prepared)
+                found = self.sample(pipeline, prepared)
                 judged = replace(judged, verdicts=[*judged.verdicts, *found])
             events = late_events(self.flow, windows, batches)
             reports = [
@@ -435,8 +440,13 @@ def first_to_correct(
     return min(found, default=None)
 
 
-def correction_due(flow: FlowAsset, flows: Flows) -> int | None:
+def correction_due(flow: FlowAsset, flows: Flows, landings: OneLook | None = None) -> int | None:
     """The first committed tick that is to be computed again with what has landed; None: none is.
+
+    Args:
+        flow: the flow.
+        flows: know its ledger and its landings.
+        landings: the look at them, if others take it, too.
 
     Raises:
         HydroError: there is something to decide first, or a landing cannot be read.
@@ -444,16 +454,20 @@ def correction_due(flow: FlowAsset, flows: Flows) -> int | None:
     decisive = [name for name, where in flow.inputs.items() if where.late != "next"]
     if not flows.next_tick(flow) or all(flow.inputs[n].late != "correct" for n in decisive):
         return None
-    return first_to_correct(flow, look(flows, flow, to_tell=True, names=decisive).seen)
+    return first_to_correct(flow, look(flows, flow, landings, decisive, to_tell=True).seen)
 
 
 def seen_again(flows: Flows, flow: FlowAsset, reading: LandingReads) -> LandingReads:
     """The same landings, as they were seen, after committed ticks were computed again with them."""
+    from hydro_core.spark.inputs.looks import seen_after
+
     ledger = flows.deployments.ledger(flow)
     last = ledger.last
     if last is None:
         raise AssertionError("only what is committed is computed again")
-    seen = flows.landings(flow).look(last.last + 1, ledger.last_reads(), reading.seen)
+    reads, directory = ledger.last_reads(), flows.directory(flow)
+    with faults_as_errors(f"the landings of `{flow.name}`", vanished=True):
+        seen = seen_after(reading.seen, last.last + 1, reads, directory)
     return LandingReads(flows, flow, seen, After(last.sequence))
 
 

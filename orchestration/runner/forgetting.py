@@ -24,7 +24,7 @@ from ..flows.late_arrivals import noticed
 from .correction import Log, overtaken
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.differences import Deviations
+    from hydro_core.spark.inputs.differences import Differences
 
     from .runner import TickRunner
 
@@ -174,31 +174,31 @@ def _correct(plan: ForgetPlan, first: int, log: Log) -> None:
 
 def _lost_rows(
     runner: TickRunner, flow: FlowAsset, reading: LandingReads, values: WhoseRows
-) -> Mapping[str, Deviations]:
+) -> Mapping[str, Differences]:
     """By input of those that have the column, what went since it was read: it is taken for theirs.
 
     Raises:
         DataError: rows went before that, or of other inputs, and would be lost as well (`state`).
     """
-    from hydro_core.spark.inputs.differences import saved_deviations
+    from hydro_core.spark.inputs.differences import saved_differences
 
-    lost: dict[str, Deviations] = {}
-    others: dict[str, Deviations] = {}
+    lost: dict[str, Differences] = {}
+    others: dict[str, Differences] = {}
     reads = runner.reads(flow)
     for name, view in reading.seen.items():
-        if name not in reads or not view.off.misses:
+        if name not in reads or not view.differences.has_removed:
             continue
         if name not in values:
-            others[name] = _removed(view.off)
+            others[name] = _removed(view.differences)
         elif isinstance(flow.inputs[name], FlowOutput):
             # What another flow gives now is right, whenever it gave something else.
-            lost[name] = _removed(view.off)
+            lost[name] = _removed(view.differences)
         else:
             read, directory = reads[name], runner.directory(flow)
-            known = saved_deviations(directory, read.accepted_deviations or read.deviations)
-            lost[name] = _removed(view.off, known)
+            known = saved_differences(directory, read.accepted_deviations or read.deviations)
+            lost[name] = _removed(view.differences, known)
             # Whoever had removed other rows before has not said whether they may go.
-            others[name] = _removed(view.off, lost[name])
+            others[name] = _removed(view.differences, lost[name])
     first = min((tick for off in lost.values() for tick in _ticks(off)), default=None)
     for name, off in others.items():
         since = 0 if name in values else first
@@ -212,31 +212,37 @@ def _lost_rows(
                 help=f"land them again; or take them out: `hydrotick correct {flow.name} "
                 f"--from {key}` computes these ticks without them; then run this again",
             )
-    return {name: off for name, off in lost.items() if off.misses}
+    return {name: off for name, off in lost.items() if off.has_removed}
 
 
-def _removed(off: Deviations, but: Deviations | None = None) -> Deviations:
-    """The rows and files that are gone, accepted or not, without those of other deviations."""
-    from hydro_core.spark.inputs.differences import NO_DEVIATIONS, Deviations, off_rows
+def _removed(differences: Differences, but: Differences | None = None) -> Differences:
+    """The removed rows and files, acknowledged or not, without those of other differences."""
+    from hydro_core.spark.inputs.differences import (
+        NO_DIFFERENCES,
+        Differences,
+        RowState,
+        differing_rows,
+    )
     from hydro_core.spark.inputs.snapshot import HashedRows
 
-    but = but or NO_DEVIATIONS
-    rows = off.gone.without(but.gone.hashes)
+    but = but or NO_DIFFERENCES
+    removed = differences.removed.without(but.removed.hashes)
+    rows = differing_rows(HashedRows(removed.ticks, removed.hashes), RowState.REMOVED)
     known = {(file.identity, file.first, file.last) for file in but.files}
-    return Deviations(
-        gone=off_rows(HashedRows(rows.ticks, rows.hashes), rows.arrived),
+    return Differences(
+        replace(rows, arrived=removed.arrived),
         files=tuple(
-            replace(file, accepted=False)
-            for file in off.files
-            if file.state == "gone" and (file.identity, file.first, file.last) not in known
+            replace(file, state=RowState.REMOVED)
+            for file in differences.files
+            if file.is_removed and (file.identity, file.first, file.last) not in known
         ),
     )
 
 
-def _ticks(off: Deviations) -> Sequence[int]:
+def _ticks(off: Differences) -> Sequence[int]:
     """The ticks that have read what is gone."""
-    return [*off.gone.arrived.tolist(), *(max(file.first, file.arrived) for file in off.files)]
+    return [*off.removed.arrived.tolist(), *(max(file.first, file.arrived) for file in off.files)]
 
 
-def _in_words(flow: FlowAsset, off: Deviations) -> str:
+def _in_words(flow: FlowAsset, off: Differences) -> str:
     return noticed(flow.ticks.calendar, {}, off.changed).says_changed

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
@@ -19,7 +19,7 @@ from hydro_core.ticks.calendar import TickWindow, span
 from hydro_core.types.item import QUARANTINE
 
 from ..deploy.deployments import started_empty
-from ..flows.flows import Flows
+from ..flows.flows import Flows, OneLook
 from ..flows.landed_past import LandingReads, look
 from ..flows.readiness import ReadyTicks, refuse_held
 from ..openlineage import Parent, with_lineage
@@ -48,6 +48,15 @@ if TYPE_CHECKING:
 
 
 _SECONDS_TO_LOOK = 1.0
+
+
+class _BeforeTicks(NamedTuple):
+    """Which ticks may run, and the look at the landings that says so; None: ticks have run since,
+    and the next ones look anew.
+    """
+
+    ready: ReadyTicks
+    landings: OneLook | None = None
 
 
 class TickRunner(Flows):
@@ -122,16 +131,19 @@ class TickRunner(Flows):
         try:
             self.deployments.prepare(flow)
             refuse_not_growing(flow, self.plan(flow))
-            may_run = self.ready(flow)
+            landings = self.one_look(flow)
+            before = _BeforeTicks(self.ready(flow, landings), landings)
         except HydroError as error:
             first = min(windows, key=lambda window: window.tick)
             judged = is_of_the_tick(error)
             yield TickReport(first, committed=False, problem=str(error), judged=judged)
             return
-        for part in self._parts(flow, windows, may_run.until):
-            reports = self._run_part(flow, part, log, may_run, parent)
+        for part in self._parts(flow, windows, before.ready.until):
+            reports = self._run_part(flow, part, log, before, parent)
             if part[0].tick >= self.next_tick(flow):
                 reports = with_lineage(reports, part, self, flow, parent, log)
+                # What lands while these ticks run is for the next look.
+                before = _BeforeTicks(before.ready)
             for report in reports:
                 self._reports[flow.name] = report
                 yield report
@@ -226,7 +238,7 @@ class TickRunner(Flows):
         flow: FlowAsset,
         windows: Sequence[TickWindow],
         log: Log,
-        ready: ReadyTicks,
+        before: _BeforeTicks,
         parent: Parent | None,
     ) -> Iterator[TickReport]:
         """Runs open ticks that follow each other, after what came for committed ones had its way:
@@ -242,8 +254,8 @@ class TickRunner(Flows):
             try:
                 # What may not run is told as such, whatever has landed.
                 for window in (windows[0], windows[-1]):
-                    ready.refuse(window)
-                reading = look(self, flow)
+                    before.ready.refuse(window)
+                reading = look(self, flow, before.landings)
                 refuse_held(flow, reading.seen, windows[0].tick)
                 first = first_to_correct(self.asset(flow), reading.seen)
             except HydroError as error:
@@ -256,7 +268,8 @@ class TickRunner(Flows):
                     return
             reading = seen_again(self, flow, reading)
         asset, sample = self.asset(flow), self.sample(flow)
-        ranges = Ranges(asset, pipeline, reading, log, ready.refuse, reading.after, sample)
+        judge = None if sample is None else partial(sample.judge, seen=reading.seen)
+        ranges = Ranges(asset, pipeline, reading, log, before.ready.refuse, reading.after, judge)
         for report in ranges.run(windows):
             if report.committed and report.window == windows[0]:
                 self._tell(*report.notices(flow.name))

@@ -224,10 +224,10 @@ def test_the_latest_row_of_a_landing(spark: SparkSession, tmp_path: Path, write:
     inputs = InputBatches(
         {"x": LandingTable(path, "day")}, {"x": ITEM}, lambda: spark, calendar=CALENDAR
     )
-    assert inputs.landings.sources["x"].latest() == datetime(2026, 1, 3, tzinfo=UTC)
+    assert inputs.landings.latest("x") == datetime(2026, 1, 3, tzinfo=UTC)
     shutil.rmtree(tmp_path)
     if "*" not in path.name:
-        assert inputs.landings.sources["x"].latest() is None
+        assert inputs.landings.latest("x") is None
 
 
 def test_a_delta_table_that_has_lost_its_log_is_not_read_as_files(
@@ -271,7 +271,7 @@ def test_a_delta_table_in_a_path_that_its_library_cannot_take_is_refused(
     inputs = InputBatches(
         {"o": LandingTable(place, "day")}, {"o": parse_ddl("k string")}, _no_session, 100, CALENDAR
     )
-    for read in (lambda: inputs.read(0, 0), inputs.landings.sources["o"].latest):
+    for read in (lambda: inputs.read(0, 0), lambda: inputs.landings.latest("o")):
         with refused(DataError, "config"):
             read()
 
@@ -320,7 +320,7 @@ def test_dates_are_those_of_the_zone(
     )
     batch = inputs.read(0, 2)["x"].frame(spark).toArrow().to_pylist()
     assert sorted((row["t"], row["item"]["v"]) for row in batch) == [(0, 24), (1, 25), (2, 26)]
-    assert inputs.landings.sources["x"].latest() == datetime(2026, 10, 26, 4, tzinfo=UTC)
+    assert inputs.landings.latest("x") == datetime(2026, 10, 26, 4, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("where", ["here", "workers"])

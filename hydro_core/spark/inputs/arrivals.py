@@ -21,15 +21,18 @@ from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.frames.row_hashes import row_hashes
 from hydro_core.spark.inputs.differences import (
-    NO_DEVIATIONS,
-    NONE_OFF,
-    Deviations,
+    NO_DIFFERENCES,
+    NO_DIFFERING,
+    PENDING,
+    REMOVED,
+    Differences,
+    DifferingFile,
+    DifferingRows,
+    LandingEvent,
     Mask,
-    OffFile,
-    OffRows,
     RowIndices,
-    is_settled,
-    off_rows,
+    RowState,
+    differing_rows,
     unmatched,
     within,
 )
@@ -45,7 +48,7 @@ if TYPE_CHECKING:
     Rows = pa.Table | DataFrame
 
 
-def rows_of(source: LandingSource, scan: Scan, wanted: OffRows) -> tuple[pa.Table, Numbers]:
+def rows_of(source: LandingSource, scan: Scan, wanted: DifferingRows) -> tuple[pa.Table, Numbers]:
     """Rows (item, t) of their own ticks, and the ticks with which they arrived; only those that are
     there.
     """
@@ -61,7 +64,7 @@ def rows_of(source: LandingSource, scan: Scan, wanted: OffRows) -> tuple[pa.Tabl
     return pa.concat_tables(parts), np.concatenate(came)
 
 
-def _matched(rows: OffRows, hashes: Any) -> tuple[OffRows, RowIndices]:
+def _matched(rows: DifferingRows, hashes: Any) -> tuple[DifferingRows, RowIndices]:
     """Those of some rows that are among others, and their places there, both by their hashes.
 
     Equal rows are one to the program, so which of them arrived when is open.
@@ -73,24 +76,26 @@ def _matched(rows: OffRows, hashes: Any) -> tuple[OffRows, RowIndices]:
 
 
 def arriving(
-    source: LandingSource, scan: Scan, off: Deviations, ticks: tuple[int, int]
+    source: LandingSource, scan: Scan, differences: Differences, ticks: tuple[int, int]
 ) -> Iterator[tuple[Rows, Counter[int]]]:
     """The rows that arrived late with some ticks, as of those, and how many each of them has."""
     first, last = ticks
-    late = off.late.where((off.late.arrived >= first) & (off.late.arrived <= last))
+    late = differences.late.where(
+        (differences.late.arrived >= first) & (differences.late.arrived <= last)
+    )
     # Which of equal rows is which is told by all that are not where they belong.
-    same = off.elsewhere.where(off.elsewhere.at(late.ticks))
+    same = differences.elsewhere.where(np.isin(differences.elsewhere.ticks, late.ticks))
     table, came = rows_of(source, scan, same) if len(late) else (None, np.array([], np.int64))
     if table is not None:
         kept = (came >= first) & (came <= last)
         table = table.filter(pa.array(kept)).set_column(1, TICK, pa.array(came[kept]))
         yield table, Counter(came[kept].tolist())
-    for tick in sorted({f.arrived for f in off.files if f.state == "late"}):
+    for tick in sorted({f.arrived for f in differences.files if f.is_late}):
         if not first <= tick <= last:
             continue
         together: dict[tuple[int, int], list[str]] = {}
-        for file in off.files:
-            if file.state == "late" and file.arrived == tick:
+        for file in differences.files:
+            if file.is_late and file.arrived == tick:
                 together.setdefault((file.first, file.last), []).append(file.path)
         for ends, names in together.items():
             paths = present(source, scan, names)
@@ -99,40 +104,41 @@ def arriving(
                 yield as_of(rows, tick), Counter({tick: counts.total()})
 
 
-def in_columns_of(source: LandingSource, scan: Scan, off: Deviations) -> Deviations:
-    """What differs of an input, by the columns that are read now: another program may read others.
+def in_columns_of(source: LandingSource, scan: Scan, differences: Differences) -> Differences:
+    """The differences of an input, hashed by the columns that are read now.
 
-    What is not there is known by its ticks alone then, and so is what cannot be read as before.
+    Another program may read others. Rows that are not landed, or that cannot be read as before, are
+    known by their ticks alone then.
     """
-    if off.read_as in ("", source.read_as):
-        return off
-    before = replace(source, item=parse_ddl(off.item))
-    late, waiting = (_hashed_again(source, scan, before, rows) for rows in (off.late, off.waiting))
-    lost = Counter(zip(off.late.ticks.tolist(), off.late.arrived.tolist(), strict=True))
-    lost -= Counter(zip(late.ticks.tolist(), late.arrived.tolist(), strict=True))
+    if differences.read_as in ("", source.read_as):
+        return differences
+    before = replace(source, item=parse_ddl(differences.item))
+    rows = _hashed_again(source, scan, before, differences.elsewhere)
+    lost = _by_ticks(differences.late)
+    lost -= _by_ticks(rows.of(RowState.LATE))
+    removed = {
+        (tick, state) for state in REMOVED for tick in differences.rows.of(state).ticks.tolist()
+    }
     files = [
-        *(OffFile("", t, t, "late", arrived=came, rows={t: n}) for (t, came), n in lost.items()),
         *(
-            OffFile("", tick, tick, "gone", accepted=accepted)
-            for tick, accepted in set(
-                zip(off.gone.ticks.tolist(), off.gone.accepted.tolist(), strict=True)
-            )
+            DifferingFile("", tick, tick, RowState.LATE, arrived=came, rows={tick: n})
+            for (tick, came), n in lost.items()
         ),
+        *(DifferingFile("", tick, tick, state) for tick, state in sorted(removed)),
     ]
-    return Deviations(
-        late,
-        waiting=waiting,
-        files=(*off.files, *files),
-        read_as=source.read_as,
-        item=to_ddl(source.item),
-    )
+    return Differences(rows, (*differences.files, *files), source.read_as, to_ddl(source.item))
+
+
+def _by_ticks(late: DifferingRows) -> Counter[tuple[int, int]]:
+    """How many rows there are of each tick that arrived with each tick."""
+    return Counter(zip(late.ticks.tolist(), late.arrived.tolist(), strict=True))
 
 
 def _hashed_again(
-    source: LandingSource, scan: Scan, before: LandingSource, rows: OffRows
-) -> OffRows:
+    source: LandingSource, scan: Scan, before: LandingSource, rows: DifferingRows
+) -> DifferingRows:
     """Rows by other columns, as far as they are there."""
-    parts: list[OffRows] = []
+    parts: list[DifferingRows] = []
     for first, last in runs(rows.ticks):
         files = files_of(source, scan, first, last)
         try:
@@ -142,7 +148,7 @@ def _hashed_again(
             continue
         here, places = _matched(rows.between(first, last), row_hashes(then))
         parts.append(replace(here, hashes=row_hashes(now)[places]))
-    return NONE_OFF.plus(*parts)
+    return NO_DIFFERING.plus(*parts)
 
 
 def as_of(rows: Rows, tick: int) -> Rows:
@@ -154,11 +160,11 @@ def as_of(rows: Rows, tick: int) -> Rows:
 
 
 def own_rows(
-    source: LandingSource, scan: Scan, off: Deviations, ticks: tuple[int, int]
+    source: LandingSource, scan: Scan, differences: Differences, ticks: tuple[int, int]
 ) -> Iterator[tuple[Rows, Counter[int]]]:
-    """The rows of some ticks that are read with these: without what is late or waits."""
-    there = off.elsewhere.between(*ticks)
-    late = {file.path: file.last for file in off.files if file.state == "late"}
+    """The rows of some ticks that are read with these: without what is late or pending."""
+    there = differences.elsewhere.between(*ticks)
+    late = {file.path: file.last for file in differences.files if file.is_late}
     for first, last in _cut(ticks, list(runs(there.ticks))):
         files = files_of(source, scan, first, last)
         files = [file for file in files if _name(source, file) not in late]
@@ -182,10 +188,10 @@ def present(source: LandingSource, scan: Scan, names: Sequence[str]) -> list[Dat
     return [file for file in scan.fileset.files if _name(source, file) in wanted]
 
 
-def unreported(source: LandingSource, scan: Scan, off: Deviations) -> Counter[int]:
+def unreported(source: LandingSource, scan: Scan, differences: Differences) -> Counter[int]:
     """How many rows came late of which nobody can tell any more which they are, by their ticks."""
     there = {_name(source, file) for file in scan.fileset.files}
-    lost = [f for f in off.files if f.state == "late" and f.path not in there]
+    lost = [f for f in differences.files if f.is_late and f.path not in there]
     found: Counter[int] = Counter()
     for file in lost:
         found.update(file.rows)
@@ -230,7 +236,7 @@ def _name(source: LandingSource, file: DataPlace) -> str:
 _COMPARED = 128 * MEBIBYTE
 """Files of more bytes than this are not looked through for rows that return."""
 _HASHED = 250_000
-"""Of more late rows than this that came at once, the files are known, and not each row."""
+"""Up to so many late rows that came at once are known by hashes; of more, the files are known."""
 _NAMED = 5
 
 
@@ -249,23 +255,22 @@ class NewFile:
 
 @dataclass(frozen=True, slots=True)
 class LandingChanges:
-    """What came to a landing and what went, of committed ticks."""
+    """Files and rows of committed ticks that came to a landing, or left it."""
 
     came: tuple[NewFile, ...] = ()
     gone: HashedRows = NO_ROWS
     """Rows of files that are there no more."""
-    lost: tuple[OffFile, ...] = ()
+    lost: tuple[DifferingFile, ...] = ()
     """Such files of which it is not known what they had."""
 
     @property
     def is_nothing(self) -> bool:
-        """Whether nothing came or went."""
         return not (self.came or len(self.gone) or self.lost)
 
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """What an input got for committed ticks: rows that are late, and ticks that have changed."""
+    """Late rows of committed ticks, and committed ticks that have changed."""
 
     late: Mapping[int, int] = field(default_factory=dict)
     """How many rows are late, by their tick."""
@@ -277,7 +282,7 @@ class Arrivals:
     """
     files: tuple[str, ...] = ()
     """Where late rows are: a few of the files."""
-    deviations: Deviations = field(default=NO_DEVIATIONS, compare=False)
+    differences: Differences = field(default=NO_DIFFERENCES, compare=False)
     """Where what is read differs from what lies there, once the late rows have arrived."""
 
     @property
@@ -290,97 +295,95 @@ NOTHING_NEW = Arrivals()
 """Nothing came for committed ticks."""
 
 
-def judged(
-    source: LandingSource, scan: Scan, until: int, changes: LandingChanges, known: Deviations
+def compare(
+    source: LandingSource, scan: Scan, until: int, changes: LandingChanges, known: Differences
 ) -> Arrivals:
-    """What is late, and what is missed by now, after what was known before; `until` is the first
-    tick that is not committed.
+    """Arrivals by what changed in a landing, after what was known to differ before; `until` is the
+    first tick that is not committed.
     """
-    if changes.is_nothing and not known.waits:
+    if changes.is_nothing and not known.has_pending:
         if known.is_nothing:
             return NOTHING_NEW
-        return Arrivals(changed=known.changed, deviations=known)
-    off = known.late, known.gone, known.waiting, list(known.files)
-    return _Classification(source, scan, until, *off).arrivals(changes)
+        return Arrivals(changed=known.changed, differences=known)
+    return _Comparison(source, scan, until, known.rows, list(known.files)).arrivals(changes)
 
 
 @dataclass(slots=True)
-class _Classification:
-    """What has been found so far; it begins with what was known."""
+class _Comparison:
+    """Compares a landing with what was read of it; it begins with what was known to differ."""
 
     source: LandingSource
     scan: Scan
     until: int
-    late: OffRows
-    gone: OffRows
-    waiting: OffRows
-    files: list[OffFile]
+    differing: DifferingRows
+    files: list[DifferingFile]
     rows: list[pa.Table | DataFrame] = field(default_factory=list)
     """Rows that are late now."""
     counts: Counter[int] = field(default_factory=Counter)
     names: list[str] = field(default_factory=list)
 
     def arrivals(self, changes: LandingChanges) -> Arrivals:
-        self._note_lost(changes.lost)
+        self._remove_files(changes.lost)
+        came = [file for file in changes.came if not self._returns(file)]
         compared, plain = list[NewFile](), list[NewFile]()
-        for file in [file for file in changes.came if not self._returns(file)]:
+        for file in came:
             (compared if self._is_compared(changes, file) else plain).append(file)
         self._compare(compared, changes.gone)
         self._take(plain)
         self._settle()
-        columns = self.source.read_as, to_ddl(self.source.item)
-        off = Deviations(self.late, self.gone, self.waiting, tuple(self.files), *columns)
-        off = NO_DEVIATIONS if off.is_nothing else off
+        differences = self._differences
+        differences = NO_DIFFERENCES if differences.is_nothing else differences
         late = dict(sorted(self.counts.items()))
         names = tuple(self.names[:_NAMED]) if late else ()
-        return Arrivals(late, _together(self.rows), off.changed, names, off)
+        return Arrivals(late, _together(self.rows), differences.changed, names, differences)
 
     @property
-    def _unreported(self) -> list[OffFile]:
-        """Files that are missed, and nobody knows what they had."""
-        return [file for file in self.files if file.is_missed]
+    def _differences(self) -> Differences:
+        files, item = tuple(self.files), to_ddl(self.source.item)
+        return Differences(self.differing, files, self.source.read_as, item)
 
-    def _note_lost(self, lost: Sequence[OffFile]) -> None:
-        """Files that are gone: those that waited are missed by nobody."""
+    @property
+    def _missing(self) -> list[DifferingFile]:
+        """Files that are missing, of which nobody knows the rows."""
+        return [file for file in self.files if file.state is RowState.REMOVED]
+
+    def _remove_files(self, lost: Sequence[DifferingFile]) -> None:
         for file in lost:
             same = next(
-                (f for f in self.files if f.state != "gone" and f.identity == file.identity), None
+                (f for f in self.files if not f.is_removed and f.identity == file.identity), None
             )
-            if same is not None and file.path:
-                self.files.remove(same)
-                if same.state == "late":
-                    self.files.append(replace(same, state="gone"))
-                if same.last < file.last:
-                    self.files.append(replace(file, path="", first=same.last + 1))
+            if same is None or not file.path:
+                self.files.append(file)
                 continue
-            self.files.append(file)
+            self.files.remove(same)
+            self.files += same.after(LandingEvent.LEAVES, self.until)
+            if same.last < file.last:
+                self.files.append(replace(file, path="", first=same.last + 1))
 
     def _returns(self, file: NewFile) -> bool:
-        """Whether a file is one that was gone; then it is not, any more."""
+        """Takes a file as one that was removed, if it is; then it is not, any more."""
         for one in self.files:
-            if one.state == "gone" and one.path and one.identity == file.identity:
+            if one.is_removed and one.path and one.identity == file.identity:
                 self.files.remove(one)
-                if one.arrived >= 0:
-                    self.files.append(replace(one, state="late", accepted=False))
+                self.files += one.after(LandingEvent.LANDS, self.until)
                 return True
         return False
 
     def _is_compared(self, changes: LandingChanges, file: NewFile) -> bool:
-        """Whether rows of a file may be some that were there before."""
+        """True if rows of a file may be some that were landed before."""
         first, last = file.ends[0] or 0, self.until - 1 if file.ends[1] is None else file.ends[1]
+        removed = self.differing.of(*REMOVED).ticks, changes.gone.ticks
         return (
             file.replaces
-            or any(one.holds(first, last) for one in self._unreported)
-            or any(
-                ((t >= first) & (t <= last)).any() for t in (self.gone.ticks, changes.gone.ticks)
-            )
+            or any(one.holds(first, last) for one in self._missing)
+            or any(((t >= first) & (t <= last)).any() for t in removed)
         )
 
     def _compare(self, came: Sequence[NewFile], gone: HashedRows) -> None:
         """Rows of files that came against those that went, now or before."""
         size = sum(file.path.stat().st_size for file in came)
         if size > _COMPARED and not (len(gone) and all(file.replaces for file in came)):
-            self.files += [f for file in came for f in self._waits(file)]
+            self.files += [f for file in came for f in self._pending_file(file)]
             came = []
         ends = (0, self.until - 1)
         tables = [self.source.rows(file.at, [file.path], ends) for file in came]
@@ -390,42 +393,43 @@ class _Classification:
         replaces = np.repeat([file.replaces for file in came], sizes).astype(np.bool_)
         hashes, ticks = row_hashes(rows), rows[TICK].to_numpy()
         lost = unmatched(gone.hashes, hashes)
-        self._miss(HashedRows(gone.ticks[lost], gone.hashes[lost]))
+        self._remove(HashedRows(gone.ticks[lost], gone.hashes[lost]))
         is_new = unmatched(hashes, gone.hashes)
-        is_new &= ~self._cancelled(hashes, is_new)
-        is_unreported = is_new & within(ticks, self._unreported)
-        for number in np.unique(of[is_unreported]).tolist():
-            own = ticks[is_unreported & (of == number)]
-            self.files += self._waits(came[number], int(own.min()), int(own.max()))
-        missed = self.gone.ticks[~self.gone.accepted]
-        waits = is_new & ~is_unreported & replaces
-        waits &= np.isin(ticks, gone.ticks[lost]) & np.isin(ticks, missed)
-        self.waiting = self.waiting.plus(off_rows(HashedRows(ticks[waits], hashes[waits]), -1))
-        is_late = is_new & ~is_unreported & ~waits
-        self._note_late(rows.filter(pa.array(is_late)), ticks[is_late], hashes[is_late])
+        is_new &= ~self._returned(hashes, is_new)
+        is_unknown = is_new & within(ticks, self._missing)
+        for number in np.unique(of[is_unknown]).tolist():
+            own = ticks[is_unknown & (of == number)]
+            self.files += self._pending_file(came[number], int(own.min()), int(own.max()))
+        missing = self.differing.of(RowState.REMOVED).ticks
+        is_pending = is_new & ~is_unknown & replaces
+        is_pending &= np.isin(ticks, gone.ticks[lost]) & np.isin(ticks, missing)
+        pending = HashedRows(ticks[is_pending], hashes[is_pending])
+        new = differing_rows(pending, RowState.UNREAD).after(LandingEvent.REPLACES)
+        self.differing = self.differing.plus(new)
+        is_late = is_new & ~is_unknown & ~is_pending
+        self._add_late(rows.filter(pa.array(is_late)))
         self.names += [str(file.path) for file in came]
 
-    def _miss(self, lost: HashedRows) -> None:
-        """Rows that are there no more: those that waited are missed by nobody."""
-        left = off_rows(lost)
-        waited = ~unmatched(left.hashes, self.waiting.hashes)
-        self.waiting = self.waiting.without(left.hashes[waited])
-        left = left.where(~waited)
-        was_late = ~unmatched(left.hashes, self.late.hashes)
-        # Of equal rows, those that arrived last are missed first.
-        known = self.late.where(np.argsort(-self.late.arrived, kind="stable"))
-        picked = ~unmatched(known.hashes, left.hashes[was_late])
-        late, self.late = known.where(picked), known.where(~picked)
-        # What was to arrive with the next tick has been read by none.
-        self.gone = self.gone.plus(left.where(~was_late), late.where(late.arrived < self.until))
+    def _remove(self, lost: HashedRows) -> None:
+        """Rows that left the landing. Of equal rows the pending are missed first, then those that
+        arrived last: what no tick has read is missed by none.
+        """
+        arrived = np.where(self.differing.arrived < 0, self.until + 1, self.differing.arrived)
+        self.differing = self.differing.where(np.argsort(-arrived, kind="stable"))
+        listed = RowState.LATE, *PENDING
+        is_in_time = unmatched(lost.hashes, self.differing.of(*listed).hashes)
+        own = HashedRows(lost.ticks[is_in_time], lost.hashes[is_in_time])
+        left = self.differing.matched(listed, lost.hashes)
+        self.differing = self.differing.changed(left, LandingEvent.LEAVES, self.until).plus(
+            differing_rows(own, RowState.IN_TIME).after(LandingEvent.LEAVES)
+        )
 
-    def _cancelled(self, hashes: Any, is_new: Mask) -> Mask:
-        """Which of the new rows were gone; these are it no more."""
+    def _returned(self, hashes: Any, is_new: Mask) -> Mask:
+        """Takes new rows as removed ones that return, and gives which they are."""
         new = np.flatnonzero(is_new)
-        back = new[~unmatched(hashes[new], self.gone.hashes)]
-        picked = ~unmatched(self.gone.hashes, hashes[back])
-        returned, self.gone = self.gone.where(picked), self.gone.where(~picked)
-        self.late = self.late.plus(returned.where(returned.arrived != returned.ticks))
+        back = new[~unmatched(hashes[new], self.differing.of(*REMOVED).hashes)]
+        returned = self.differing.matched(REMOVED, hashes[back])
+        self.differing = self.differing.changed(returned, LandingEvent.LANDS, self.until)
         mask: Mask = np.zeros(len(hashes), np.bool_)
         mask[back] = True
         return mask
@@ -442,7 +446,7 @@ class _Classification:
                 continue
             self.names += map(str, paths)
             if isinstance(rows, pa.Table) and rows.num_rows <= _HASHED:
-                self._note_late(rows, rows[TICK].to_numpy(), row_hashes(rows))
+                self._add_late(rows)
                 continue
             self.rows.append(rows)
             self.counts.update(counts)
@@ -450,54 +454,56 @@ class _Classification:
                 name, size, written = file.identity
                 ends = name, min(counts), max(counts)
                 of = dict(sorted(counts.items())) if number == 0 else {}
-                self.files.append(OffFile(*ends, "late", size, written, self.until, of))
+                new = DifferingFile(*ends, RowState.UNREAD, size, written, rows=of)
+                self.files += new.after(LandingEvent.LANDS, self.until)
 
-    def _note_late(self, rows: pa.Table, ticks: Any, hashes: Any) -> None:
+    def _add_late(
+        self,
+        rows: pa.Table,
+        before: RowState = RowState.UNREAD,
+        event: LandingEvent = LandingEvent.LANDS,
+    ) -> None:
         if rows.num_rows:
+            ticks = rows[TICK].to_numpy()
             self.rows.append(rows)
             self.counts.update(ticks.tolist())
-            self.late = self.late.plus(off_rows(HashedRows(ticks, hashes), self.until))
+            new = differing_rows(HashedRows(ticks, row_hashes(rows)), before)
+            self.differing = self.differing.plus(new.after(event, self.until))
 
-    def _waits(
+    def _pending_file(
         self, file: NewFile, first: int | None = None, last: int | None = None
-    ) -> Iterator[OffFile]:
+    ) -> list[DifferingFile]:
         """A file of which nobody knows which rows were there before."""
         low = first if first is not None else max(0, file.ends[0] or 0)
         high = last if last is not None else file.ends[1]
         high = self.until - 1 if high is None else min(high, self.until - 1)
-        if low <= high:
-            name, size, written = file.identity
-            yield OffFile(name, low, high, "waiting", size, written)
+        name, size, written = file.identity
+        new = DifferingFile(name, low, high, RowState.UNREAD, size, written)
+        return new.after(LandingEvent.REPLACES) if low <= high else []
 
     def _settle(self) -> None:
-        """What waited for ticks of which nothing is missing any more is late."""
-        away = [file for file in self.files if file.state == "gone"]
-        settled = is_settled(self.waiting, self.gone, away)
+        """Pending rows are late once nothing of their tick is missing any more."""
+        settled = self._differences.settled
         if settled.any():
-            rows, _ = rows_of(self.source, self.scan, self.waiting.where(settled))
-            self.waiting = self.waiting.where(~settled)
-            self._note_late(rows, rows[TICK].to_numpy(), row_hashes(rows))
-        for file in [f for f in self.files if f.state == "waiting"]:
-            if self._is_awaited(file):
-                continue
+            rows, _ = rows_of(self.source, self.scan, self.differing.where(settled))
+            self.differing = self.differing.where(~settled)
+            self._add_late(rows, RowState.PENDING, LandingEvent.SETTLES)
+        for file in [f for f in self.files if f.state in PENDING and self._is_settled(f)]:
             self.files.remove(file)
             paths = present(self.source, self.scan, [file.path])
-            waited, counts = self.source.many(self.scan, paths, (file.first, file.last))
+            settled_rows, counts = self.source.many(self.scan, paths, (file.first, file.last))
             if counts.total():
-                self.rows.append(waited)
+                self.rows.append(settled_rows)
                 self.counts.update(counts)
-                of = dict(sorted(counts.items()))
-                late = replace(file, state="late", arrived=self.until, rows=of, accepted=False)
-                self.files.append(late)
+                late = replace(file, rows=dict(sorted(counts.items())))
+                self.files += late.after(LandingEvent.SETTLES, self.until)
 
-    def _is_awaited(self, file: OffFile) -> bool:
-        """Whether something of a file's ticks is missed; if it was accepted, whether it is away."""
-        away = (one for one in self.files if one.state == "gone")
-        ticks = self.gone.ticks if file.accepted else self.gone.ticks[~self.gone.accepted]
-        return any(
-            one.holds(file.first, file.last)
-            for one in (away if file.accepted else self._unreported)
-        ) or bool(((ticks >= file.first) & (ticks <= file.last)).any())
+    def _is_settled(self, file: DifferingFile) -> bool:
+        """True if nothing of a file's ticks is missing, or away where the file is acknowledged."""
+        states = REMOVED if file.state is RowState.PENDING_ACKNOWLEDGED else (RowState.REMOVED,)
+        missing = self.differing.of(*states).between(file.first, file.last)
+        files = (one for one in self.files if one.state in states)
+        return not (len(missing) or any(one.holds(file.first, file.last) for one in files))
 
 
 def _together(parts: Sequence[pa.Table | DataFrame]) -> pa.Table | DataFrame | None:

@@ -78,7 +78,7 @@ class Batch:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it surely has no rows."""
+        """True if it surely has no rows."""
         return self.rows_at_hand == 0
 
     @property
@@ -200,7 +200,7 @@ def _columns(name: str, item: ItemType, there: list[str]) -> list[str]:
 
 
 def _fits(of: ItemType, to: ItemType) -> bool:
-    """Whether a cast makes items of one type of all values of the other, those within them too."""
+    """True if a cast makes items of one type of all values of the other, nested ones too."""
     match of, to:
         case Unknown(), _:
             return True
@@ -281,7 +281,7 @@ def _batch(
 
 @dataclass(frozen=True, slots=True)
 class EventLateness:
-    """Of the rows of a tick those whose event is of before its window, and the most by which."""
+    """Rows of a tick whose events lie before its interval, and by how much at most."""
 
     rows: int
     most: timedelta
@@ -361,7 +361,7 @@ def refuse_unlisted(seen: LandingView, read: InputRead, ticks: tuple[int, int]) 
 
 
 def refuse_miscounted(read: InputRead, rows: pa.Table, ticks: tuple[int, int]) -> InputRead:
-    """What the ledger is to keep of a batch, with the number of its rows at each tick.
+    """The ledger's record of a batch, with the number of its rows at each tick.
 
     Raises:
         DataError: the number that was noted is another (code `state`).

@@ -22,10 +22,16 @@ from hydro_core.spark.inputs.arrivals import (
     Arrivals,
     LandingChanges,
     NewFile,
+    compare,
     in_columns_of,
-    judged,
 )
-from hydro_core.spark.inputs.differences import NO_DEVIATIONS, Deviations, OffFile, saved_deviations
+from hydro_core.spark.inputs.differences import (
+    NO_DIFFERENCES,
+    Differences,
+    DifferingFile,
+    RowState,
+    saved_differences,
+)
 from hydro_core.spark.inputs.snapshot import (
     NO_ROWS,
     Entry,
@@ -57,7 +63,7 @@ class AddedFile:
 
 @dataclass(frozen=True, slots=True)
 class FileChanges:
-    """What came: files that were `appended`, and those `written` while others were `gone`.
+    """Files that were `appended`, and files that were `written` while others were `gone`.
 
     Rows of the latter may be the same.
     """
@@ -69,7 +75,7 @@ class FileChanges:
 
 @dataclass(slots=True)
 class _EntryCounts:
-    """What has been seen of the entries so far."""
+    """Counts of files over the entries read so far."""
 
     there: Counter[str] = field(default_factory=Counter)
     rows: Counter[str] = field(default_factory=Counter)
@@ -98,8 +104,9 @@ class _EntryCounts:
 def changes_between(
     path: DataPlace, first: int, last: int, column: str | None
 ) -> FileChanges | None:
-    """What the versions after `first` up to `last` changed, with bounds of a column; None: the log
-    does not tell any more.
+    """The changes of the versions after `first` up to `last`, with bounds of a column.
+
+    None: the log does not reach back so far.
     """
     if first > last:
         return None
@@ -152,10 +159,10 @@ _COMPARED = 128 * MEBIBYTE
 
 @dataclass(frozen=True, slots=True)
 class KnownLanding:
-    """What was there, and where what had been read differed from it."""
+    """A landing at an earlier look, and its differences from what had been read."""
 
     snapshot: Snapshot
-    off: Deviations = NO_DEVIATIONS
+    differences: Differences = NO_DIFFERENCES
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,14 +176,14 @@ class LandingDiff:
     """The first tick that is not committed."""
 
     def since(self, known: KnownLanding) -> Arrivals:
-        """What came, went and changed since."""
+        """Arrivals since an earlier look."""
         before = known.snapshot
         if self.now.version is not None:
             changes = self._of_delta(before, self.now.version)
         else:
             changes = self._of_files(before.listing, self.now.listing)
-        off = in_columns_of(self.source, self.scan, known.off)
-        return judged(self.source, self.scan, self.until, changes, off)
+        differences = in_columns_of(self.source, self.scan, known.differences)
+        return compare(self.source, self.scan, self.until, changes, differences)
 
     def _of_delta(self, before: Snapshot, now: int) -> LandingChanges:
         if before.version is None or before.table not in (None, self.now.table):
@@ -222,10 +229,10 @@ class LandingDiff:
             at = self.scan if there else self._at(file.version)
             yield NewFile(at, self._path(file.path), (file.path, 0, 0), ends, replaces)
 
-    def _lost(self, file: AddedFile) -> OffFile:
+    def _lost(self, file: AddedFile) -> DifferingFile:
         """A file that came and went before it was looked at: what it had may lie elsewhere now."""
         ends = self._tick_of(file.lowest), self._tick_of(file.highest)
-        return self._span("", *ends) or OffFile("", 0, self.until - 1, "gone")
+        return self._span("", *ends) or DifferingFile("", 0, self.until - 1, RowState.REMOVED)
 
     def _of_files(self, before: Listing | None, now: Listing | None) -> LandingChanges:
         if before is None or now is None:
@@ -259,11 +266,11 @@ class LandingDiff:
         span = self._span("", None, None)
         return LandingChanges(lost=() if span is None else (span,))
 
-    def _span(self, path: str, first: int | None, last: int | None) -> OffFile | None:
-        """What is gone of a file; None: it had no rows of committed ticks."""
+    def _span(self, path: str, first: int | None, last: int | None) -> DifferingFile | None:
+        """A removed file by its committed ticks; None: it had no rows of them."""
         low = max(0, first or 0)
         high = self.until - 1 if last is None else min(last, self.until - 1)
-        return OffFile(path, low, high, "gone") if low <= high else None
+        return DifferingFile(path, low, high, RowState.REMOVED) if low <= high else None
 
     def _may_hold(self, file: AddedFile) -> bool:
         return self._is_committed(self._tick_of(file.lowest))
@@ -287,28 +294,24 @@ class LandingDiff:
 
 
 def known_of(source: LandingSource, read: InputRead, directory: DataPlace) -> KnownLanding | None:
-    """What was there when an input was read; None: nothing is known of it."""
+    """The landing when an input was read; None: nothing is known of it."""
     snapshot = _snapshot(source, read, read.version, read.listing, directory)
     if snapshot is None:
         return None
-    off = saved_deviations(directory, read.deviations)
-    if off.is_nothing and read.changed:
-        # An earlier version has kept the ticks alone.
-        files = (OffFile("", one.first, one.last, "gone") for one in read.changed)
-        off = Deviations(files=tuple(files))
-    return KnownLanding(snapshot, off)
+    differences = saved_differences(directory, read.deviations)
+    return KnownLanding(snapshot, differences)
 
 
 def accepted_of(
     source: LandingSource, read: InputRead, directory: DataPlace
 ) -> KnownLanding | None:
-    """What was there when somebody accepted it, if that was after it had been read."""
+    """The landing when somebody accepted it, if that was after it had been read."""
     if read.accepted_version is None and read.accepted_listing is None:
         return None
     at = read.accepted_version, read.accepted_listing
     snapshot = _snapshot(source, read, *at, directory)
-    off = saved_deviations(directory, read.accepted_deviations)
-    return None if snapshot is None else KnownLanding(snapshot, off)
+    differences = saved_differences(directory, read.accepted_deviations)
+    return None if snapshot is None else KnownLanding(snapshot, differences)
 
 
 def _snapshot(

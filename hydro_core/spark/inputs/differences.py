@@ -4,15 +4,18 @@ Committed ticks have read what the landing had at the last look, each row at its
 the rows and files that are listed here, each with its state. So what was read can be told from the
 landing at any time, and be read again as it arrived. Rows are known by their hashes; of files that
 are too large for that, the files are known.
+
+`TRANSITIONS` says how an event changes the state of a row or file; docs/late-rows.md shows it.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from enum import StrEnum
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,10 +31,409 @@ from hydro_core.ticks.tick_range import Numbers
 from hydro_core.types.records import of_record
 
 Mask = npt.NDArray[np.bool_]
+RowIndices = npt.NDArray[np.signedinteger[Any]]
+"""Places of rows."""
+
+_NEVER = -1
+"""Arrived with no tick."""
+
+
+class RowState(StrEnum):
+    """The state of a row of a committed tick, or of all such rows of a file."""
+
+    UNREAD = "unread"
+    """No tick has read it, and it is not landed."""
+    IN_TIME = "in time"
+    """It is landed, and its own tick has read it."""
+    LATE = "late"
+    """It is landed, and a later tick reads it: it arrives with that one."""
+    REMOVED = "removed"
+    """A tick has read it, and it is not landed any more."""
+    PENDING = "pending"
+    """It is landed in the place of removed rows of its tick, and no tick reads it."""
+    REMOVED_ACKNOWLEDGED = "removed, acknowledged"
+    """Somebody has said that the tick stays as it was read."""
+    PENDING_ACKNOWLEDGED = "pending, acknowledged"
+    """The same of what stands in the place of removed rows."""
+
+
+class LandingEvent(StrEnum):
+    """Something that changes the state of rows."""
+
+    LANDS = "lands"
+    REPLACES = "lands in the place of others"
+    LEAVES = "is removed"
+    SETTLES = "nothing of its tick is missing any more"
+    ACKNOWLEDGE = "`accept`"
+    RECOMPUTE = "its tick is recomputed"
+    DEFER = "the tick with which it would arrive is not run"
+
+
+class TransitionCondition(StrEnum):
+    """A condition of a transition, by the tick with which a row arrived and the first open one."""
+
+    ALWAYS = ""
+    READ = "a tick has read it"
+    NOT_READ = "no tick has read it"
+    OWN_TICK = "its own tick had read it"
+    LATER_TICK = "a later tick had read it"
+
+
+class Transition(NamedTuple):
+    """From one state to another, by an event."""
+
+    before: RowState
+    event: LandingEvent
+    after: RowState
+    condition: TransitionCondition = TransitionCondition.ALWAYS
+
+
+_S, _E, _C = RowState, LandingEvent, TransitionCondition
+TRANSITIONS: tuple[Transition, ...] = (
+    Transition(_S.UNREAD, _E.LANDS, _S.LATE),
+    Transition(_S.UNREAD, _E.REPLACES, _S.PENDING),
+    Transition(_S.IN_TIME, _E.LEAVES, _S.REMOVED),
+    Transition(_S.LATE, _E.LEAVES, _S.REMOVED, _C.READ),
+    Transition(_S.LATE, _E.LEAVES, _S.UNREAD, _C.NOT_READ),
+    Transition(_S.LATE, _E.DEFER, _S.PENDING),
+    Transition(_S.LATE, _E.RECOMPUTE, _S.IN_TIME),
+    Transition(_S.REMOVED, _E.LANDS, _S.IN_TIME, _C.OWN_TICK),
+    Transition(_S.REMOVED, _E.LANDS, _S.LATE, _C.LATER_TICK),
+    Transition(_S.REMOVED, _E.ACKNOWLEDGE, _S.REMOVED_ACKNOWLEDGED),
+    Transition(_S.REMOVED, _E.RECOMPUTE, _S.UNREAD),
+    Transition(_S.PENDING, _E.LEAVES, _S.UNREAD),
+    Transition(_S.PENDING, _E.SETTLES, _S.LATE),
+    Transition(_S.PENDING, _E.ACKNOWLEDGE, _S.PENDING_ACKNOWLEDGED),
+    Transition(_S.PENDING, _E.RECOMPUTE, _S.IN_TIME),
+    Transition(_S.REMOVED_ACKNOWLEDGED, _E.LANDS, _S.IN_TIME, _C.OWN_TICK),
+    Transition(_S.REMOVED_ACKNOWLEDGED, _E.LANDS, _S.LATE, _C.LATER_TICK),
+    Transition(_S.REMOVED_ACKNOWLEDGED, _E.RECOMPUTE, _S.UNREAD),
+    Transition(_S.PENDING_ACKNOWLEDGED, _E.LEAVES, _S.UNREAD),
+    Transition(_S.PENDING_ACKNOWLEDGED, _E.SETTLES, _S.LATE),
+    Transition(_S.PENDING_ACKNOWLEDGED, _E.RECOMPUTE, _S.IN_TIME),
+)
+"""An event that is not listed for a state leaves it as it is."""
+
+REMOVED = (RowState.REMOVED, RowState.REMOVED_ACKNOWLEDGED)
+PENDING = (RowState.PENDING, RowState.PENDING_ACKNOWLEDGED)
+_LISTED = (RowState.LATE, *REMOVED, *PENDING)
+_CODE = {state: number for number, state in enumerate(RowState)}
+_EITHER = (False, True)
+
+
+def state_after(state: RowState, event: LandingEvent, is_read: bool, in_own_tick: bool) -> RowState:
+    """The state after an event."""
+    holds = {
+        TransitionCondition.ALWAYS: True,
+        TransitionCondition.READ: is_read,
+        TransitionCondition.NOT_READ: not is_read,
+        TransitionCondition.OWN_TICK: in_own_tick,
+        TransitionCondition.LATER_TICK: not in_own_tick,
+    }
+    for one in TRANSITIONS:
+        if (one.before, one.event) == (state, event) and holds[one.condition]:
+            return one.after
+    return state
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DifferingRows:
+    """Rows by their own ticks and hashes, the ticks with which they arrived (-1: none), and the
+    codes of their states.
+    """
+
+    ticks: Numbers
+    hashes: Any
+    arrived: Numbers
+    states: npt.NDArray[np.int8]
+
+    def __len__(self) -> int:
+        return len(self.ticks)
+
+    def where(self, mask: Mask | RowIndices) -> DifferingRows:
+        """Some of the rows, by whether each is one of them, or by their places."""
+        own = self.ticks[mask], self.hashes[mask], self.arrived[mask], self.states[mask]
+        return DifferingRows(*own)
+
+    def plus(self, *others: DifferingRows) -> DifferingRows:
+        """These rows and others."""
+        parts = [
+            (rows.ticks, rows.hashes, rows.arrived, rows.states)
+            for rows in (self, *(other for other in others if len(other)))
+        ]
+        return DifferingRows(*map(np.concatenate, zip(*parts, strict=True)))
+
+    def are(self, states: Iterable[RowState]) -> Mask:
+        """A mask of the rows in some states."""
+        return np.isin(self.states, [_CODE[state] for state in states])
+
+    def of(self, *states: RowState) -> DifferingRows:
+        """The rows in some states."""
+        return self.where(self.are(states))
+
+    def arriving(self, tick: int) -> DifferingRows:
+        """The rows as if they had arrived with another tick."""
+        return replace(self, arrived=np.full(len(self), tick, np.int64))
+
+    def after(self, event: LandingEvent, until: int = 0) -> DifferingRows:
+        """The rows after an event, without those that do not differ any more.
+
+        Args:
+            event: it happens to all of them.
+            until: the first tick that is not committed: rows that become late arrive with it.
+        """
+        after = [
+            [[_CODE[state_after(one, event, read, own)] for own in _EITHER] for read in _EITHER]
+            for one in RowState
+        ]
+        is_read, in_own_tick = self.arrived < until, self.arrived == self.ticks
+        states = np.array(after, np.int8)[self.states, is_read.astype(int), in_own_tick.astype(int)]
+        arrived = np.where(states == _CODE[RowState.PENDING], _NEVER, self.arrived)
+        becomes_late = (states == _CODE[RowState.LATE]) & (arrived == _NEVER)
+        changed = replace(self, states=states, arrived=np.where(becomes_late, until, arrived))
+        return changed.of(*_LISTED)
+
+    def changed(self, mask: Mask, event: LandingEvent, until: int = 0) -> DifferingRows:
+        """The rows after an event that happens to some of them."""
+        return self.where(~mask).plus(self.where(mask).after(event, until))
+
+    def matched(self, states: Iterable[RowState], hashes: Any) -> Mask:
+        """The rows in some states that are among others, by their hashes: as many as those."""
+        found = self.are(states)
+        found[found] = ~unmatched(self.hashes[found], hashes)
+        return found
+
+    def without(self, hashes: Any) -> DifferingRows:
+        """The rows without some, each as often as it is named."""
+        return self.where(unmatched(self.hashes, hashes)) if len(self) and len(hashes) else self
+
+    def between(self, first: int, last: int) -> DifferingRows:
+        """Those whose own ticks are within some."""
+        return self.where((self.ticks >= first) & (self.ticks <= last))
+
+
+def differing_rows(rows: HashedRows, state: RowState) -> DifferingRows:
+    """Rows in a state; those that were read arrived with their own ticks."""
+    ticks, hashes = np.asarray(rows.ticks, np.int64), np.asarray(rows.hashes, np.uint64)
+    is_read = state in (RowState.IN_TIME, *REMOVED)
+    arrived = ticks if is_read else np.full(len(ticks), _NEVER, np.int64)
+    return DifferingRows(ticks, hashes, arrived, np.full(len(ticks), _CODE[state], np.int8))
+
+
+NO_DIFFERING = differing_rows(
+    HashedRows(np.array([], np.int64), np.array([], np.uint64)), RowState.UNREAD
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DifferingFile:
+    """A file of which the rows of committed ticks, `first` to `last`, are in a state."""
+
+    path: str
+    """Below the landing; empty: which file it is, is not known."""
+    first: int
+    last: int
+    state: RowState
+    size: int = 0
+    written: int = 0
+    arrived: int = _NEVER
+    """The tick with which its rows arrived, if they were late."""
+    rows: Mapping[int, int] = field(default_factory=dict)
+    """How many late rows each tick has; of files that came together, the first has those of all."""
+
+    @property
+    def identity(self) -> tuple[str, int, int]:
+        """Path, size and time of writing: what the file system tells files apart by."""
+        return self.path, self.size, self.written
+
+    @property
+    def is_late(self) -> bool:
+        return self.state is RowState.LATE
+
+    @property
+    def is_removed(self) -> bool:
+        return self.state in REMOVED
+
+    def holds(self, first: int, last: int) -> bool:
+        """True if it has rows of some of the ticks."""
+        return self.first <= last and first <= self.last
+
+    def after(self, event: LandingEvent, until: int = 0) -> list[DifferingFile]:
+        """The file after an event; none where it does not differ any more."""
+        is_read, in_own_tick = self.arrived < until, self.arrived == _NEVER
+        state = state_after(self.state, event, is_read, in_own_tick)
+        arrived = _NEVER if state is RowState.PENDING else self.arrived
+        arrived = until if state is RowState.LATE and arrived == _NEVER else arrived
+        return [replace(self, state=state, arrived=arrived)] if state in _LISTED else []
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Differences:
+    """All rows and files of an input that differ; `read_as` names the columns that are hashed."""
+
+    rows: DifferingRows = NO_DIFFERING
+    files: tuple[DifferingFile, ...] = ()
+    read_as: str = ""
+    item: str = ""
+    """The type of the items that are hashed, as DDL."""
+
+    @property
+    def is_nothing(self) -> bool:
+        """True if all is read as it is landed."""
+        return not (len(self.rows) or self.files)
+
+    @property
+    def late(self) -> DifferingRows:
+        return self.rows.of(RowState.LATE)
+
+    @property
+    def removed(self) -> DifferingRows:
+        """The removed rows, acknowledged or not."""
+        return self.rows.of(*REMOVED)
+
+    @property
+    def elsewhere(self) -> DifferingRows:
+        """The landed rows that are not read with their own tick."""
+        return self.rows.of(RowState.LATE, *PENDING)
+
+    @property
+    def has_removed(self) -> bool:
+        return bool(len(self.removed)) or any(file.is_removed for file in self.files)
+
+    @property
+    def has_pending(self) -> bool:
+        """True if something is pending that nobody has acknowledged."""
+        pending = len(self.rows.of(RowState.PENDING))
+        return bool(pending) or any(f.state is RowState.PENDING for f in self.files)
+
+    @property
+    def changed(self) -> tuple[ChangedRange, ...]:
+        """The ticks that have lost rows, or may have, as far as nobody has acknowledged it."""
+        removed = Counter(self.rows.of(RowState.REMOVED).ticks.tolist())
+        pending = Counter(self.rows.of(RowState.PENDING).ticks.tolist())
+        rows = [ChangedRange(tick, tick, removed[tick], pending[tick]) for tick in removed]
+        open_files = (f for f in self.files if f.state in (RowState.REMOVED, RowState.PENDING))
+        return tuple(joined([*rows, *(ChangedRange(f.first, f.last) for f in open_files)]))
+
+    @property
+    def settled(self) -> Mask:
+        """A mask of the pending rows of ticks of which nothing is missing any more.
+
+        Acknowledged ones go on as long as something of the tick is away, acknowledged or not. Of
+        removed files nobody knows which rows they had.
+        """
+        removed, ticks = self.rows.of(RowState.REMOVED).ticks, self.rows.ticks
+        missing = np.isin(ticks, removed)
+        missing |= within(ticks, [f for f in self.files if f.state is RowState.REMOVED])
+        away = np.isin(ticks, self.removed.ticks)
+        away |= within(ticks, [f for f in self.files if f.is_removed])
+        is_acknowledged = self.rows.are([RowState.PENDING_ACKNOWLEDGED])
+        return self.rows.are(PENDING) & ~np.where(is_acknowledged, away, missing)
+
+    def late_at(self, tick: int) -> Mapping[int, int]:
+        """How many rows arrived late with a tick, by their own ticks."""
+        late = self.late
+        found = Counter(late.ticks[late.arrived == tick].tolist())
+        for file in self.files:
+            if file.is_late and file.arrived == tick:
+                found.update(file.rows)
+        return dict(sorted(found.items()))
+
+    def touch(self, first: int, last: int) -> bool:
+        """True if not all rows of some ticks are read with these."""
+        return bool(len(self.elsewhere.between(first, last))) or any(
+            file.is_late and file.holds(first, last) for file in self.files
+        )
+
+    def after(self, event: LandingEvent) -> Differences:
+        """The same after an event that happens to all of it."""
+        files = tuple(after for file in self.files for after in file.after(event))
+        return replace(self, rows=self.rows.after(event), files=files)
+
+    def deferred(self, tick: int) -> Differences:
+        """The same, where rows do not arrive with a tick: the next look finds them late."""
+        is_late = self.rows.are([RowState.LATE]) & (self.rows.arrived == tick)
+        files = [
+            after
+            for file in self.files
+            for after in (file.after(LandingEvent.DEFER) if file.arrived == tick else [file])
+        ]
+        rows = self.rows.changed(is_late, LandingEvent.DEFER)
+        return replace(self, rows=rows, files=tuple(files))
+
+    def recomputed(self, first: int) -> Differences:
+        """The differences once the ticks from `first` on are recomputed from what is landed.
+
+        Rows that are late for earlier ticks, and have not arrived before, arrive with it.
+        """
+        rows = self.rows
+        read_at = np.where(rows.are(REMOVED), rows.arrived, rows.ticks)
+        left = replace(self, rows=rows.changed(read_at >= first, LandingEvent.RECOMPUTE))
+        rows = left.rows.changed(left.settled, LandingEvent.SETTLES, first)
+        is_late = rows.are([RowState.LATE])
+        arrived = np.where(is_late, np.minimum(rows.arrived, first), rows.arrived)
+        files = (
+            _recomputed_file(file, first)
+            for file in self.files
+            # What is removed and had arrived since is not read any more.
+            if file.first < first and not (file.is_removed and file.arrived >= first)
+        )
+        found = replace(self, rows=replace(rows, arrived=arrived), files=tuple(files))
+        return NO_DIFFERENCES if found.is_nothing else found
+
+    def gain_from(self, first: int) -> int | None:
+        """How many rows more than before that reads, without what is late by now; None: files that
+        changed do not tell.
+        """
+        if not all(file.is_late for file in self.files):
+            return None
+        pending = len(self.rows.of(*PENDING)) - len(self.recomputed(first).rows.of(*PENDING))
+        return pending - int((self.removed.arrived >= first).sum())
+
+    def saved(self, directory: DataPlace) -> str | None:
+        """Puts the list below a pipeline's directory, and gives its name; None: nothing differs."""
+        if self.is_nothing:
+            return None
+        rows = self.rows
+        # The same list has the same name, in whatever order its rows were found.
+        rows = rows.where(np.lexsort((rows.arrived, rows.hashes, rows.ticks, rows.states)))
+        columns = rows.ticks, rows.hashes, rows.arrived, rows.states
+        table = pa.table({n: pa.array(c) for n, c in zip(_COLUMNS, columns, strict=True)})
+        files = list(map(as_row, self.files))
+        known = {"files": files, "read_as": self.read_as, "item": self.item}
+        return save(table.replace_schema_metadata({_KNOWN: json.dumps(known).encode()}), directory)
+
+
+NO_DIFFERENCES = Differences()
+"""All has been read as it is landed."""
+_COLUMNS = ["tick", "hash", "arrived", "state"]
+_KNOWN = b"differences"
+
+
+def saved_differences(directory: DataPlace, name: str | None) -> Differences:
+    """A list that was saved below a pipeline's directory.
+
+    Raises:
+        DataError: it is not there any more (code `state`).
+    """
+    if name is None:
+        return NO_DIFFERENCES
+    place = directory / LISTINGS / f"{name}.parquet"
+    try:
+        table = pq.ParquetFile(opened(place)).read()
+    except FileNotFoundError:
+        raise state_error(
+            f"{place} is gone, which tells what ticks have read otherwise than it is landed",
+            RESTORE,
+        ) from None
+    known = json.loads((table.schema.metadata or {})[_KNOWN])
+    rows = DifferingRows(*(table[column].to_numpy() for column in _COLUMNS))
+    files = of_record(tuple[DifferingFile, ...], known["files"])
+    return Differences(rows, files, known["read_as"], known["item"])
 
 
 def unmatched(rows: Any, others: Any) -> Mask:
-    """Which rows, by their hashes, are not among the others: each of these is one row."""
+    """A mask of the rows that are not among others, by their hashes; equal hashes count each."""
     order = np.argsort(rows, kind="stable")
     ordered = rows[order]
     places = np.arange(len(ordered))
@@ -54,318 +456,31 @@ def joined(changes: Iterable[ChangedRange]) -> list[ChangedRange]:
         if last is None or change.first > last.last + 1:
             found.append(change)
         elif change != last:
-            found[-1] = _both(last, change)
+            removed = _total(last.removed, change.removed)
+            added = _total(last.added, change.added)
+            found[-1] = ChangedRange(last.first, max(last.last, change.last), removed, added)
     return found
 
 
-def _both(one: ChangedRange, other: ChangedRange) -> ChangedRange:
-    def total(a: int | None, b: int | None) -> int | None:
-        return None if a is None or b is None else a + b
-
-    return ChangedRange(
-        one.first,
-        max(one.last, other.last),
-        total(one.removed, other.removed),
-        total(one.added, other.added),
-    )
+def _total(count: int | None, other: int | None) -> int | None:
+    return None if count is None or other is None else count + other
 
 
-RowIndices = npt.NDArray[np.signedinteger[Any]]
-"""Places of rows."""
-
-_NEVER = -1
-"""Arrived with no tick."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class OffRows:
-    """Rows by their own ticks and hashes, the ticks with which they arrived (-1: none), and whether
-    somebody has accepted that they differ.
-    """
-
-    ticks: Numbers
-    hashes: Any
-    arrived: Numbers
-    accepted: Mask
-
-    def __len__(self) -> int:
-        return len(self.ticks)
-
-    def where(self, mask: Mask | RowIndices) -> OffRows:
-        """Some of the rows, by whether each is one of them, or by their places."""
-        return OffRows(self.ticks[mask], self.hashes[mask], self.arrived[mask], self.accepted[mask])
-
-    def plus(self, *others: OffRows) -> OffRows:
-        """These rows and others."""
-        several = [self, *(other for other in others if len(other))]
-        parts = [(rows.ticks, rows.hashes, rows.arrived, rows.accepted) for rows in several]
-        return OffRows(*map(np.concatenate, zip(*parts, strict=True)))
-
-    def arriving(self, arrived: int | Numbers) -> OffRows:
-        """The rows as if they had arrived with another tick, or each with one."""
-        came = np.broadcast_to(np.asarray(arrived, np.int64), self.ticks.shape)
-        return replace(self, arrived=came.copy())
-
-    def as_accepted(self) -> OffRows:
-        return replace(self, accepted=np.ones(len(self), np.bool_))
-
-    def without(self, hashes: Any) -> OffRows:
-        """The rows without some, each as often as it is named."""
-        return self.where(unmatched(self.hashes, hashes)) if len(self) and len(hashes) else self
-
-    def between(self, first: int, last: int) -> OffRows:
-        """Those whose own ticks are within some."""
-        return self.where((self.ticks >= first) & (self.ticks <= last))
-
-    def at(self, ticks: Numbers) -> Mask:
-        """Which rows are of some ticks of their own."""
-        return np.isin(self.ticks, ticks)
-
-
-def off_rows(rows: HashedRows, arrived: int | Numbers | None = None) -> OffRows:
-    """Rows that arrived with a tick, or each with one; None: each with its own."""
-    ticks, hashes = np.asarray(rows.ticks, np.int64), np.asarray(rows.hashes, np.uint64)
-    found = OffRows(ticks, hashes, ticks, np.zeros(len(ticks), np.bool_))
-    return found if arrived is None else found.arriving(arrived)
-
-
-NONE_OFF = off_rows(HashedRows(np.array([], np.int64), np.array([], np.uint64)))
-
-
-@dataclass(frozen=True, slots=True)
-class OffFile:
-    """A file of which the rows of committed ticks, `first` to `last`, are late, gone or waiting."""
-
-    path: str
-    """Below the landing; empty: which file it is, is not known."""
-    first: int
-    last: int
-    state: Literal["late", "gone", "waiting"]
-    size: int = 0
-    written: int = 0
-    arrived: int = _NEVER
-    """The tick with which its rows arrived, if they were late."""
-    rows: Mapping[int, int] = field(default_factory=dict)
-    """How many late rows each tick has; of files that came together, the first has those of all."""
-    accepted: bool = False
-
-    @property
-    def identity(self) -> tuple[str, int, int]:
-        """What tells it from others, as far as the file system tells."""
-        return self.path, self.size, self.written
-
-    @property
-    def is_missed(self) -> bool:
-        """Whether it is gone, and nobody has accepted that."""
-        return self.state == "gone" and not self.accepted
-
-    def holds(self, first: int, last: int) -> bool:
-        """Whether it has rows of some of the ticks that differ."""
-        return self.first <= last and first <= self.last
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Deviations:
-    """What differs of an input; `read_as` names the columns that the hashes are of."""
-
-    late: OffRows = NONE_OFF
-    gone: OffRows = NONE_OFF
-    waiting: OffRows = NONE_OFF
-    files: tuple[OffFile, ...] = ()
-    read_as: str = ""
-    item: str = ""
-    """The type of the items that are hashed, as DDL."""
-
-    @property
-    def is_nothing(self) -> bool:
-        """Whether all is read as it lies there."""
-        return not (len(self.late) or len(self.gone) or len(self.waiting) or self.files)
-
-    @property
-    def misses(self) -> bool:
-        """Whether something is gone that ticks have read."""
-        return bool(len(self.gone)) or any(file.state == "gone" for file in self.files)
-
-    @property
-    def waits(self) -> bool:
-        """Whether something waits, and nobody has accepted it."""
-        waiting = bool((~self.waiting.accepted).any())
-        return waiting or any(f.state == "waiting" and not f.accepted for f in self.files)
-
-    @property
-    def changed(self) -> tuple[ChangedRange, ...]:
-        """The ticks that have lost rows, or may have, as far as nobody has accepted it."""
-        gone = Counter(self.gone.ticks[~self.gone.accepted].tolist())
-        waits = Counter(self.waiting.ticks[~self.waiting.accepted].tolist())
-        rows = [ChangedRange(tick, tick, gone[tick], waits[tick]) for tick in gone]
-        open_files = (f for f in self.files if f.state != "late" and not f.accepted)
-        return tuple(joined([*rows, *(ChangedRange(f.first, f.last) for f in open_files)]))
-
-    def late_at(self, tick: int) -> Mapping[int, int]:
-        """How many rows arrived late with a tick, by their own ticks."""
-        found = Counter(self.late.ticks[self.late.arrived == tick].tolist())
-        for file in self.files:
-            if file.state == "late" and file.arrived == tick:
-                found.update(file.rows)
-        return dict(sorted(found.items()))
-
-    def touch(self, first: int, last: int) -> bool:
-        """Whether not all rows of some ticks are read with these."""
-        return bool(len(self.elsewhere.between(first, last))) or any(
-            file.state == "late" and file.holds(first, last) for file in self.files
-        )
-
-    @property
-    def elsewhere(self) -> OffRows:
-        """The landed rows that are not read with their own tick."""
-        return self.late.plus(self.waiting)
-
-    def accept(self) -> Deviations:
-        """The same, accepted: nobody is told of it any more."""
-        return replace(
-            self,
-            gone=self.gone.as_accepted(),
-            waiting=self.waiting.as_accepted(),
-            files=tuple(f if f.state == "late" else replace(f, accepted=True) for f in self.files),
-        )
-
-    def put_off(self, tick: int, but: Deviations | None = None) -> Deviations:
-        """The same, where rows that would arrive with a tick do not: what looks next finds them
-        late. Of rows that are late in `but`, too, that is known.
-        """
-        known = NO_DEVIATIONS if but is None else but
-        is_late = self.late.arrived == tick
-        of_known = known.late.hashes[known.late.arrived == tick]
-        is_late[is_late] = unmatched(self.late.hashes[is_late], of_known)
-        waiting = self.late.where(is_late).arriving(_NEVER)
-        files = (
-            replace(f, state="waiting", arrived=_NEVER)
-            if f.state == "late" and f.arrived == tick and f not in known.files
-            else f
-            for f in self.files
-        )
-        return replace(
-            self,
-            late=self.late.where(~is_late),
-            waiting=self.waiting.plus(waiting),
-            files=tuple(files),
-        )
-
-    def again_from(self, first: int) -> Deviations:
-        """What differs once the ticks from `first` on are computed again from what is landed: what
-        is late for earlier ticks, and has not arrived before, arrives with it.
-        """
-        late = self.late.where(self.late.ticks < first)
-        gone = self.gone.where(self.gone.arrived < first)
-        waiting = self.waiting.where(self.waiting.ticks < first)
-        settled = is_settled(waiting, gone, [f for f in self.files if f.state == "gone"])
-        came = waiting.where(settled).arriving(first)
-        found = replace(
-            self,
-            late=late.arriving(np.minimum(late.arrived, first)).plus(came),
-            gone=gone,
-            waiting=waiting.where(~settled),
-            files=tuple(
-                _again(file, first)
-                for file in self.files
-                # What is gone and had arrived since is not read any more.
-                if file.first < first and (file.state != "gone" or file.arrived < first)
-            ),
-        )
-        return NO_DEVIATIONS if found.is_nothing else found
-
-    def gain_from(self, first: int) -> int | None:
-        """How many rows more than before that reads, without what is late by now; None: files that
-        changed do not tell.
-        """
-        if any(file.state != "late" for file in self.files):
-            return None
-        waited = len(self.waiting) - len(self.again_from(first).waiting)
-        return waited - int((self.gone.arrived >= first).sum())
-
-    def saved(self, directory: DataPlace) -> str | None:
-        """Puts the list below a pipeline's directory, and gives its name; None: nothing differs."""
-        if self.is_nothing:
-            return None
-        parts = [getattr(self, kind) for kind in _KINDS]
-        whole = NONE_OFF.plus(*parts)
-        kinds = np.repeat(np.arange(len(_KINDS), dtype=np.int8), [len(part) for part in parts])
-        # The same list has the same name, in whatever order its rows were found.
-        order = np.lexsort((whole.arrived, whole.hashes, whole.ticks, kinds))
-        table = pa.table(
-            {
-                "kind": pa.array(kinds[order]),
-                "tick": pa.array(whole.ticks[order]),
-                "hash": pa.array(whole.hashes[order]),
-                "arrived": pa.array(whole.arrived[order]),
-                "accepted": pa.array(whole.accepted[order]),
-            }
-        )
-        files = list(map(as_row, self.files))
-        known = {"files": files, "read_as": self.read_as, "item": self.item}
-        table = table.replace_schema_metadata({_KNOWN: json.dumps(known).encode()})
-        return save(table, directory)
-
-
-NO_DEVIATIONS = Deviations()
-"""What has been read is what lies there."""
-_KINDS = ("late", "gone", "waiting")
-_KNOWN = b"deviations"
-
-
-def saved_deviations(directory: DataPlace, name: str | None) -> Deviations:
-    """A list that was saved below a pipeline's directory.
-
-    Raises:
-        DataError: it is not there any more (code `state`).
-    """
-    if name is None:
-        return NO_DEVIATIONS
-    place = directory / LISTINGS / f"{name}.parquet"
-    try:
-        table = pq.ParquetFile(opened(place)).read()
-    except FileNotFoundError:
-        raise state_error(
-            f"{place} is gone, which tells what ticks have read otherwise than it is landed",
-            RESTORE,
-        ) from None
-    known = json.loads((table.schema.metadata or {})[_KNOWN])
-    columns = [table[n].to_numpy() for n in ("tick", "hash", "arrived", "accepted")]
-    whole, kinds = OffRows(*columns), table["kind"].to_numpy()
-    parts = [whole.where(kinds == number) for number in range(len(_KINDS))]
-    files = of_record(tuple[OffFile, ...], known["files"])
-    late, gone, waiting = parts
-    return Deviations(late, gone, waiting, files, known["read_as"], known["item"])
-
-
-def is_settled(waiting: OffRows, gone: OffRows, files: Sequence[OffFile]) -> Mask:
-    """Which rows wait no longer: where nothing is missing, nothing waits for it.
-
-    What was accepted goes on waiting as long as what it stands for is away, accepted or not. Of
-    `files` that are gone nobody knows what they had.
-    """
-    missed = waiting.at(gone.ticks[~gone.accepted])
-    missed |= within(waiting.ticks, [file for file in files if file.is_missed])
-    away = waiting.at(gone.ticks) | within(waiting.ticks, files)
-    settled: Mask = ~np.where(waiting.accepted, away, missed)
-    return settled
-
-
-def within(ticks: Numbers, files: Sequence[OffFile]) -> Mask:
-    """Which ticks are some that files differ at."""
+def within(ticks: Numbers, files: Iterable[DifferingFile]) -> Mask:
+    """A mask of the ticks at which some files differ."""
     found: Mask = np.zeros(len(ticks), np.bool_)
     for file in files:
         found |= (ticks >= file.first) & (ticks <= file.last)
     return found
 
 
-def _again(file: OffFile, first: int) -> OffFile:
-    if file.state == "late":
+def _recomputed_file(file: DifferingFile, first: int) -> DifferingFile:
+    if file.is_late:
         rows = {tick: n for tick, n in file.rows.items() if tick < first}
         cut = replace(file, arrived=min(file.arrived, first), rows=rows)
         return replace(cut, last=min(file.last, first - 1))
     if file.last < first:
         return file
     # A part of it is not what it was as a whole: it is not known when it comes back.
-    whole = file.state == "waiting"
-    return replace(file, path=file.path if whole else "", last=first - 1)
+    path = "" if file.is_removed else file.path
+    return replace(file, path=path, last=first - 1)

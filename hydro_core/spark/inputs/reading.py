@@ -30,7 +30,7 @@ from hydro_core.spark.frames.column_names import TICK
 from hydro_core.spark.frames.relation import ITEM
 from hydro_core.spark.inputs.arrivals import arriving, as_of, own_rows
 from hydro_core.spark.inputs.batches import Batch, batch_of, refuse_unlisted
-from hydro_core.spark.inputs.looks import LandingTable, LandingView, landings_of
+from hydro_core.spark.inputs.looks import Landings, LandingTable, LandingView, landing_sources
 from hydro_core.spark.inputs.snapshot import (
     Snapshot,
     as_changes,
@@ -83,8 +83,18 @@ class InputBatches:
     ) -> None:
         self._spark, self._small = spark, small
         self._directory = directory
-        self.landings = landings_of(landings, items, spark, calendar, directory)
-        """What came, went and changed there."""
+        self.sources = landing_sources(landings, items, spark, calendar)
+        """The inputs where they land."""
+        self.held: RowCache | None = None
+        """Where rows are held between looks; None: files are read each time."""
+        self.seen: Mapping[str, LandingView] = {}
+        """Inputs that were looked at; others are looked at once, when they are asked for."""
+        self._scans: dict[tuple[str, int | None], Scan] = {}
+
+    @property
+    def landings(self) -> Landings:
+        """A look at the landings: each time it is another one."""
+        return Landings(self.sources, self._directory)
 
     def read(
         self,
@@ -113,10 +123,10 @@ class InputBatches:
         Raises:
             DataError: it is not there, or not at that version any more (code `input`).
         """
-        source = self.landings.sources[name]
+        source = self.sources[name]
         source.refuse_missing()
         try:
-            found = source.scan(None if version is None else Snapshot(DELTA, version)).fileset
+            found = self.scan(name, version).fileset
             if found.dataset is None:
                 return None
             with damage_as_errors(found.files, found.form):
@@ -125,14 +135,28 @@ class InputBatches:
             where = f" at version {version}" if version is not None else ""
             refuse_input(name, f"{source.file.path} has lost files{where}: {gone}", "restore them")
 
+    def scan(self, name: str, version: int | None) -> Scan:
+        """A scan of a landing, or of a version of it.
+
+        It is made once, and not at all if the landing was seen at that version by these columns.
+        """
+        if (name, version) not in self._scans:
+            source, view = self.sources[name], self.seen.get(name)
+            if view and version in (None, view.now.version) and view.source.reads_as(source):
+                scan = view.scan
+            else:
+                scan = source.scan(None if version is None else Snapshot(DELTA, version))
+            self._scans[name, version] = scan
+        return self._scans[name, version]
+
     def _batch(self, seen: LandingView, ticks: tuple[int, int]) -> Batch:
         own = self._as_they_lie(seen, ticks)
-        if seen.off.touch(*ticks):
-            own = _joined(own, own_rows(seen.source, seen.scan, seen.off, ticks))
+        if seen.differences.touch(*ticks):
+            own = _joined(own, own_rows(seen.source, seen.scan, seen.differences, ticks))
         batch = _joined(own, _arriving(seen, ticks))
         too_early = 0 if ticks[0] else seen.source.too_early(seen.scan)
         seen.refuse_changed()
-        if not seen.off.touch(*ticks):
+        if not seen.differences.touch(*ticks):
             refuse_unlisted(seen, own.read, ticks)
         recorded = seen.recorded(batch.read, self._directory, first=ticks[0])
         return replace(batch, read=replace(recorded, early=too_early))
@@ -142,7 +166,7 @@ class InputBatches:
         source = seen.source
         file, item = source.file, source.item
         scan = source.at(seen.scan, ticks)
-        if (file.column is None and ticks[0] > 0) or seen.off.touch(*ticks):
+        if (file.column is None and ticks[0] > 0) or seen.differences.touch(*ticks):
             empty = pa.table({c: pa.array([], pa.null()) for c, _ in flattened(item)})
             counts = dict.fromkeys(range(ticks[0], ticks[1] + 1), 0)
             return batch_of(
@@ -185,7 +209,7 @@ class InputBatches:
 
 
 def input_read(scan: Scan) -> InputRead:
-    """What the ledger is to keep of a reading, apart from what the rows tell."""
+    """The ledger's record of a read, apart from the counts of rows."""
     found = scan.fileset
     return InputRead(scan.file.name, None, scan.file.path, found.version, found.kind)
 
@@ -200,7 +224,7 @@ def arrow_batch(scan: Scan, table: pa.Table) -> Batch:
 
 
 def _is_whole(scan: Scan) -> bool:
-    """Whether Arrow and Spark read the rows by themselves; else they are read piece by piece.
+    """True if Arrow and Spark read the rows by themselves; else they are read piece by piece.
 
     So it is with nulls that may not be, and rows that are of no tick, of which the pieces tell.
     """
@@ -215,7 +239,7 @@ def _is_whole(scan: Scan) -> bool:
 
 
 def _lacks(scan: Scan, rows: ds.Dataset) -> bool:
-    """Whether there are nulls that may not be."""
+    """True if there are nulls where the type allows none."""
     required = [ds.field(name).is_null() for name in required_columns(scan.item)]
     if not required:
         return False
@@ -227,7 +251,7 @@ def _lacks(scan: Scan, rows: ds.Dataset) -> bool:
 
 
 def _counted(scan: Scan, counts: Counter[int]) -> InputRead:
-    """What the ledger is to keep: how many rows there were, and the ticks that had none."""
+    """The ledger's record, with the number of rows and the ticks that had none."""
     ticks = range(1) if scan.ticks is None else scan.ticks.ticks
     empty = () if scan.ticks is None else tuple(tick for tick in ticks if not counts[tick])
     known = {tick: counts[tick] for tick in ticks}
@@ -248,7 +272,7 @@ def _arriving(seen: LandingView, ticks: tuple[int, int]) -> Iterator[tuple[Rows,
     """The late rows that arrive with some ticks."""
     rows = seen.arrivals.rows
     if rows is None or not ticks[0] <= seen.until <= ticks[1]:
-        yield from arriving(seen.source, seen.scan, seen.off, ticks)
+        yield from arriving(seen.source, seen.scan, seen.differences, ticks)
     else:
         late = sum(seen.arrivals.late.values())
         yield as_of(rows, seen.until), Counter({seen.until: late})
@@ -311,13 +335,7 @@ class _Look:
 
 
 class SlicedBatches(InputBatches):
-    """The batches of a pipeline's inputs, of which slices can be read, too.
-
-    A landing is looked at once: what lands in it later is not seen.
-    """
-
-    held: RowCache | None = None
-    """Where rows are held between looks; None: files are read each time."""
+    """The batches of a pipeline's inputs, of which slices can be read, too."""
 
     def wanted(
         self,
@@ -442,18 +460,16 @@ class SlicedBatches(InputBatches):
         return 0 if look is None else look.size
 
     def _look(self, wanted: Sequence[WantedRows], last: int, version: int | None) -> _Look | None:
-        """What is to be read for some who want rows of one input from the same tick on; None: it
+        """The rows to read for several who want rows of one input from the same tick on; None: it
         has none.
         """
         name, first = wanted[0].name, wanted[0].first
-        source, key = self.landings.sources[name], (name, version)
+        source = self.sources[name]
         if not source.is_there or (source.file.column is None and first > 0):
             return None
-        if key not in self._scans:
-            scan = source.scan(None if version is None else Snapshot(DELTA, version))
-            refuse_unfit(scan, None)
-            self._scans[key] = scan
-        scan = source.at(self._scans[key], (first, last))
+        scan = self.scan(name, version)
+        refuse_unfit(scan, None)
+        scan = source.at(scan, (first, last))
         rows = scan.fileset.dataset if scan.is_exact else None
         return _Look(scan, rows, None if rows is None else _condition(scan, wanted, rows))
 
@@ -462,11 +478,6 @@ class SlicedBatches(InputBatches):
         if self.held is None or scan.fileset.kind != DELTA:
             return rows
         return self.held.rows(scan.fileset.by_name, rows, scan.names)
-
-    @cached_property
-    def _scans(self) -> dict[tuple[str, int | None], Scan]:
-        """What lies in landings, by the inputs and the versions that were asked for."""
-        return {}
 
     @cached_property
     def _gathered(self) -> dict[tuple[str, int | None], list[_GatheredRows]]:
@@ -480,7 +491,7 @@ class SlicedBatches(InputBatches):
 
 
 def _condition(scan: Scan, wanted: Sequence[WantedRows], rows: ds.Dataset) -> ds.Expression | None:
-    """What holds of the rows that somebody wants."""
+    """A condition that holds for all rows that somebody wants."""
     told = [condition_of(one, rows.schema, scan.item) for one in wanted]
     known = [condition for condition in told if condition is not None]
     where = reduce(or_, known) if known and len(known) == len(told) else None
@@ -494,7 +505,7 @@ def _refuse_large(size: int, most: ReadLimits) -> None:
 
 
 def condition_of(wanted: WantedRows, schema: pa.Schema, item: ItemType) -> ds.Expression | None:
-    """What holds of the rows that are wanted; also of others, where Arrow cannot tell them apart.
+    """A condition that holds for the wanted rows, and for others that Arrow cannot tell apart.
 
     None: nothing is known of them.
     """

@@ -46,7 +46,7 @@ from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.frames.row_hashes import row_hashes
 from hydro_core.spark.store.ledger.records import InputRead
 from hydro_core.storage.arrow import opened
-from hydro_core.storage.delta import data_files, delta_table
+from hydro_core.storage.delta import delta_table
 from hydro_core.storage.places import entries_in
 from hydro_core.storage.remote import DataPlace, RemotePath, file_known, name_below
 from hydro_core.ticks.calendar import Calendar, zone_of
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def as_changes(file: InputFile) -> Iterator[None]:
-    """What is wrong with a value is told with its input."""
+    """Errors of values name their input."""
     try:
         yield
     except ValueProblem as problem:
@@ -98,17 +98,14 @@ def _refuse_another_kind(file: InputFile, found: FileSet, before: InputRead | No
 
 
 def has_rows_without_tick(scan: Scan, rows: ds.Dataset, column: str) -> bool:
-    """Whether a row would never arrive, without a tick or of a negative one; statistics tell."""
+    """True if a row would never arrive: it has no tick, or a negative one.
+
+    Arrow asks the statistics of files first: those of a Delta table's log come with its dataset.
+    """
+    missing = pc.field(column).is_null()
     if is_integer((scan.fileset.types or {})[column]):
-        return bool(rows.count_rows(filter=pc.field(column).is_null() | (pc.field(column) < 0)))
-    if scan.fileset.version is not None:
-        table = delta_table(scan.file.place, scan.fileset.version)
-        count = f"null_count.{column}"
-        nulls = [row[count] for row in data_files(table, count)]
-        # Of a column that folders name, and of some writers' files, the log counts none.
-        if None not in nulls:
-            return any(nulls)
-    return bool(rows.count_rows(filter=pc.field(column).is_null()))
+        missing |= pc.field(column) < 0
+    return bool(rows.count_rows(filter=missing))
 
 
 def refuse_input(name: str, message: str, cure: str) -> NoReturn:
@@ -175,7 +172,7 @@ class Entry:
         return replace(self, first=first, last=last, rows=None)
 
     def is_like(self, other: Entry | None) -> bool:
-        """Whether both are of the same file, as far as the file system tells."""
+        """True if both are of the same file, as far as the file system tells."""
         return other is not None and (self.size, self.written) == (other.size, other.written)
 
 
@@ -362,7 +359,7 @@ TickBounds = tuple[int, int] | None
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What lay in a landing: a version of a Delta table, or files as they were."""
+    """The content of a landing at a look: a version of a Delta table, or a list of files."""
 
     kind: str
     version: int | None = None
@@ -396,9 +393,13 @@ class LandingSource:
         """The columns that rows, and so their hashes, are of."""
         return f"{self.file.column}: {self.item}"
 
+    def reads_as(self, other: LandingSource) -> bool:
+        """True if both read the same columns of the same landing."""
+        return (self.file, self.item) == (other.file, other.item)
+
     @property
     def is_there(self) -> bool:
-        """Whether something is there, or may be: a pattern of names."""
+        """True if something is there, or may be: a pattern of names."""
         return bool(set("*?[") & set(self.file.path)) or self.file.place.exists()
 
     @property
@@ -416,22 +417,26 @@ class LandingSource:
             refuse_input(self.file.name, f"{self.file.path} is not there", "land its data first")
 
     def scan(self, of: Snapshot | None = None) -> Scan:
-        """What lies there, now or as it was seen."""
+        """A scan of the landing, as it is now or was seen."""
         files = None if of is None or of.listing is None else set(of.listing.files)
         version = self.committed if of is None else of.version
         found = find(self.file, self.columns, version=version, only=files)
         return Scan(self.file, found, self.item, self.zone)
 
-    def latest(self) -> int | datetime | None:
+    @property
+    def is_empty(self) -> bool:
+        """True if nothing is there, or a folder without files."""
+        return not self.is_there or is_empty(self.file.place)
+
+    def latest(self, scan: Scan) -> int | datetime | None:
         """The last tick, or the last moment, that a row is of; None: there are no rows.
 
         Raises:
             DataError: the input cannot be read (code `input`).
         """
         column = self.file.column
-        if column is None or not self.is_there or is_empty(self.file.place):
+        if column is None:
             return None
-        scan = self.scan()
         refuse_unfit(scan, None)
         values = _tick_values(scan, column)
         if scan.fileset.form.tolerant:
@@ -462,7 +467,7 @@ class LandingSource:
         return sum(int((ticks.numbers(batch[column]) == NONE).sum()) for batch in batches)
 
     def snapshot(self, scan: Scan) -> Snapshot:
-        """What is there now; of files without what is kept of each."""
+        """The content at a scan; of files without bounds and hashes."""
         found = scan.fileset
         if found.version is not None:
             return Snapshot(found.kind, found.version, found.table)
@@ -494,7 +499,7 @@ class LandingSource:
         return HashedRows(table[TICK].to_numpy(), row_hashes(table))
 
     def described(self, scan: Scan, before: Listing | None) -> Snapshot:
-        """What is there now; of files with what is kept of each."""
+        """The content at a scan, of files with bounds and hashes."""
         now = self.snapshot(scan)
         if now.listing is None:
             return now
@@ -553,7 +558,7 @@ class LandingSource:
         return None if value is None else tick_of_value(value, self.calendar, self.numbered)
 
     def _has(self, files: Sequence[DataPlace], ticks: TickBounds) -> bool:
-        """Whether some of the files may have rows of the ticks: without a column, all is of 0."""
+        """True if some files may have rows of the ticks; without a column all are of tick 0."""
         return bool(files) and (self.file.column is not None or ticks is None or ticks[0] == 0)
 
     def at(self, scan: Scan, ticks: TickBounds) -> Scan:

@@ -213,7 +213,7 @@ class Story:
         """Of a table the version that was read last: what went since is there still."""
         found = self._batch(seen, 0, self.until - 1)
         self.read = kept
-        gone = len(seen.off.gone)
+        gone = len(seen.differences.removed)
         for tick, rows in found.items():
             assert rows <= self.arrived[tick]
         assert self.had.total() - sum(b.total() for b in found.values()) == gone

@@ -91,7 +91,7 @@ WHOLE: dict[str, Read] = {
 }
 BY_FOOTER: dict[str, Read] = {
     "all rows": lambda path: _batches(path).rows_there("x"),
-    "the latest row": lambda path: _batches(path).landings.sources["x"].latest(),
+    "the latest row": lambda path: _batches(path).landings.latest("x"),
 }
 
 

@@ -284,13 +284,12 @@ def test_whether_a_row_of_the_next_tick_has_landed(
 ) -> None:
     place = landed(server, tmp_path, kind)
     place.sync()
-    source_of = place.inputs.landings.sources["x"]
-    assert source_of.latest() == place.local.inputs.landings.sources["x"].latest()
+    assert place.inputs.landings.latest("x") == place.local.inputs.landings.latest("x")
     place.local.add([(LAST + 3, "a", 1)])
     place.sync()
-    assert source_of.latest() == place.local.inputs.landings.sources["x"].latest()
+    assert place.inputs.landings.latest("x") == place.local.inputs.landings.latest("x")
     if kind in ("parquet", "whole"):
         # Footers that are known are not asked for again.
         server.asked.clear()
-        source_of.latest()
+        place.inputs.landings.latest("x")
         assert not [path for _, path in server.asked if path.endswith(".parquet")]
