@@ -1,1 +1,1 @@
-"""The operator catalogue: what every operator is, once."""
+"""The operator catalogue: one entry for each operator."""

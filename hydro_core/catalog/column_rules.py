@@ -1,6 +1,6 @@
 """Type rules of the operators that name columns: `select` and its like, `join`, `aggregate`.
 
-What is wrong with columns is a type problem: a missing one, or one that would stand twice.
+A missing column, or one that would occur twice, is a `TypeProblem`.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def joined_rows(args: Args, left: ItemType, right: ItemType) -> ItemType:
 
 
 def check_condition(condition: Fn | None, left: ItemType, right: ItemType) -> None:
-    """Refuses a condition over rows that gives something else than true, false or null."""
+    """Refuses a condition over rows whose result is not true, false or null."""
     if condition is None:
         return
     if len(condition.params) != 2:
@@ -150,8 +150,8 @@ def check_condition(condition: Fn | None, left: ItemType, right: ItemType) -> No
 
 
 def _key_of(side: ItemType, names: Sequence[str], other: ItemType) -> Sequence[Field]:
-    """The key columns of one side; of one that only the other has, how keys of two names are
-    joined.
+    """The key columns of one side; raises a problem that explains keys of two names, if only the
+    other side has a column.
     """
     try:
         return columns_of(side, names, "on")
@@ -169,7 +169,9 @@ _NAMES_APART = (
 
 
 def _joined_nothing(how: str, left: ItemType, right: ItemType) -> ItemType:
-    """One side never has an item, or is not known; nothing says which columns are padded."""
+    """The type of a join with a side that is empty or unknown; a problem if padded columns are
+    unknown.
+    """
     if OPEN in (left, right):
         return OPEN
     for name, item, other in (("left", left, 1), ("right", right, 0)):
@@ -207,7 +209,7 @@ def aggregated(args: Args, types: Types) -> ItemType:
 
 
 def recent(args: Args, types: Types) -> ItemType:
-    """The item; where rows leave, a column of theirs is their time."""
+    """The item; where rows leave by time, a problem if the column `by` is no time."""
     if args.get("by") is None:
         return types[0]
     for column in columns_of(types[0], (args["by"],), "by"):

@@ -28,7 +28,7 @@ from hydro_core.catalog.spec import (
 )
 from hydro_core.functions.tree import Fn
 
-# Where streams begin and end.
+# Beginnings and ends of streams.
 
 
 _end = partial(OpSpec, family="io")
@@ -117,7 +117,7 @@ NULL = _end(
 )
 
 
-# Operators that look at one item at a time.
+# Row-wise operators.
 
 
 _FUNCTION = (Arg("f", "function", "the function of an item", required=True),)
@@ -126,7 +126,7 @@ _FUNCTION = (Arg("f", "function", "the function of an item", required=True),)
 _per_item = partial(
     OpSpec, family="itemwise", inputs=LINEAR, keeps_single=True, fails=FailureMode.NEVER
 )
-"""An operator of which most fail on no item, and none makes several of one."""
+"""A row-wise operator; most never fail on an item, and none gives several items for one."""
 
 
 def _numbers(program: str, gives: list[object], items: tuple[int, ...] = (1, 2, 3)) -> Example:

@@ -1,4 +1,4 @@
-"""The catalogue: every operator by its name, and how a call of it looks."""
+"""The catalogue: every operator by its name, and the usage text of a call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CATALOG: Mapping[str, OpSpec] = MappingProxyType(
         if isinstance(entry, OpSpec)
     }
 )
-"""The operators by their names, in the order of the language page's families; aliases apart."""
+"""The operators by their names, in the order of the language page's families; without aliases."""
 
 NAMES: Mapping[str, OpSpec] = MappingProxyType(
     {name: entry for entry in CATALOG.values() for name in (entry.name, *entry.aliases)}
@@ -25,7 +25,7 @@ NAMES: Mapping[str, OpSpec] = MappingProxyType(
 
 
 def lookup(name: str) -> OpSpec | None:
-    """The operator called `name`, by an alias too; None where there is none.
+    """The operator `name`, which may be an alias; None if there is none.
 
     >>> lookup("defer_tick").name
     'prev'
@@ -34,9 +34,11 @@ def lookup(name: str) -> OpSpec | None:
 
 
 ALGEBRA = ("commutative", "associative", "idempotent", "neutral")
-"""What may be promised of a function that takes an accumulator."""
+"""Properties that a program may declare of a function with an accumulator."""
 TYPED = "typed"
-"""`typed("long", lambda …)` says a result's type where there is no argument `returns` for it."""
+"""`typed("long", lambda …)` declares a result's type where there is no argument `returns` for
+it.
+"""
 
 _OPEN: Mapping[str, str] = MappingProxyType(
     {
@@ -50,7 +52,7 @@ _OPEN: Mapping[str, str] = MappingProxyType(
 
 
 def usage(op: OpSpec) -> str:
-    """A call with all its arguments, those that may be left out in brackets.
+    """A call with all its arguments, optional ones in brackets.
 
     >>> usage(lookup("join"))
     'join(right=stream, [on=…], [how=…], [suffix=…], [where=…])'

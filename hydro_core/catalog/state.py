@@ -1,4 +1,4 @@
-"""Operators that know of earlier ticks."""
+"""Operators that use earlier ticks."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _TICKS: tuple[dict[str, list[Any]], ...] = ({"a": [1]}, {"a": [1, 2]}, {"a": []}
 
 
 def _for_a_time(args: Args) -> Mapping[str, Any]:
-    """Of a history without an end there is nothing to say."""
+    """The columns of a history with a bound; without one it has no further arguments."""
     if args.get("for_") is None:
         return {"args": ()}
     return {"cls": Window(timed=True), "state": State.RECENT, "time_invariant": False}
 
 
 _over_time = partial(OpSpec, family="state", order=OrderRule.LOSES)
-"""An operator whose output is in no order, whatever its input is in."""
+"""An operator whose output has no order, whatever its input's."""
 
 PERSIST = _over_time(
     name="persist",

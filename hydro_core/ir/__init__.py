@@ -1,1 +1,1 @@
-"""The program as a graph: nodes, what they read, and ways to walk, check and draw it."""
+"""The program as a graph: nodes, their inputs, and ways to walk, check and draw it."""

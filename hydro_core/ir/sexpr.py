@@ -1,11 +1,12 @@
-"""S-expressions: how the optimizer prints programs (language page, section 5), and reads rules.
+"""S-expressions: the text form of programs in the optimizer (language page, section 5), and of
+rules.
 
     (delta (cross (persist add_member) (persist messages)))
 
-An operator, its arguments, its inputs. Functions appear as names; other arguments, where they are
-not the default, as `name=literal`. An output port stands in brackets after the operator. `(let v
-bound body)` binds a shared part, `(letrec x bound body)` a stream that feeds itself; where several
-feed each other, `(letrec (x bound y bound) body)`.
+An operator, its arguments, its inputs. Functions appear as names; other arguments, if they are not
+the default, as `name=literal`. An output port is in brackets after the operator. `(let v bound
+body)` binds a shared part, `(letrec x bound body)` a stream that feeds itself; if several feed each
+other, `(letrec (x bound y bound) body)`.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ SExpr = Atom | tuple["SExpr", ...]
 
 
 def read(text: str) -> SExpr:
-    """The one tree that is written in `text`; raises `ValueError` where it is not one.
+    """The one tree in `text`; raises `ValueError` if there is none or more than one.
 
     >>> str(read("(map f x)")[0])
     'map'
@@ -50,7 +51,7 @@ def read(text: str) -> SExpr:
 
 
 def read_all(text: str) -> tuple[SExpr, ...]:
-    """All trees that are written in `text`; `;` starts a comment."""
+    """All trees in `text`; `;` starts a comment."""
     stack: list[list[SExpr]] = [[]]
     for word in _tokens(text):
         if word == "(":
@@ -87,7 +88,7 @@ def show_tree(tree: SExpr, indent: int = 0, width: int = WIDTH) -> str:
 
 
 def _is_short(tree: SExpr, width: int) -> bool:
-    """Whether the tree fits into a line of so many characters."""
+    """True if the tree fits into a line of so many characters."""
     todo = [tree]
     while todo and width >= 0:
         part = todo.pop()
@@ -222,7 +223,7 @@ def _quote_end(text: str, at: int) -> int:
 
 
 def printed(op: OpSpec, args: Args, names: Mapping[Fn, str]) -> list[str]:
-    """The arguments as they are printed: functions, then `name=literal` where not the default."""
+    """The arguments as text: functions, then `name=literal` if not the default."""
     first, rest = [], []
     for arg in op.args:
         value = args.get(arg.name, arg.default)

@@ -1,9 +1,10 @@
-"""Terms: a stream as an expression over operators, and from graphs, which have cycles and sharing,
-to terms, which bind them by name.
+"""Terms: streams as expressions over operators, and the conversion from graphs, whose cycles and
+sharing become names.
 
-Every output is a term of its own, closed but for its inputs, which are `Application`s of sources. A
-stream that is read more than once is bound by `LetTerm`, streams that feed each other by one
-`LetRec`. A long pipeline is bound by `LetTerm` in pieces. Ids, arguments and places survive.
+Every output is a term of its own, closed except for its inputs, which are `Application`s of
+sources. A stream that is read more than once is bound by `LetTerm`, streams that feed each other by
+one `LetRec`. A long pipeline is bound by `LetTerm` in pieces. Ids, arguments and spans are
+preserved.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Application:
     inputs: tuple[Term, ...] = ()
     port: str = ""
     origin: str = field(default="", compare=False)
-    """The node that it came from."""
+    """The id of its node in the graph."""
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
@@ -78,7 +79,7 @@ def applications(term: Term) -> Iterator[Application]:
 
 
 MAX_NESTING = 40
-"""Operators within each other: deeper ones are bound by a `let`."""
+"""The deepest nesting of operators; deeper ones are bound by a `let`."""
 Bindings = tuple[tuple[str, Term], ...]
 
 
@@ -122,7 +123,7 @@ class _Terms:
     names: dict[str, str] = field(default_factory=dict)
 
     def bind(self, end: str) -> str:
-        """A name for a stream: its own, where no input is called so."""
+        """A name for a stream: its own, if no input has that name."""
         node = self.ends[end].node
         name = node if not self.ends[end].port else f"{node}_{self.ends[end].port}"
         taken = {*self.names.values(), *self.graph.sources, "let", "letrec"}
@@ -145,11 +146,11 @@ class _Terms:
         return tuple((name, self.application(e)) for name, e in named)
 
     def term(self, end: str) -> Term:
-        """A stream as it is read."""
+        """A stream as its readers have it: a name, or its operator."""
         return Ref(self.names[end]) if end in self.names else self.application(end)
 
     def application(self, end: str) -> Term:
-        """A stream as its operator applied to what it reads."""
+        """A stream as its operator applied to its inputs."""
         endpoint = self.ends[end]
         node = self.graph[endpoint.node]
         inputs = tuple(self.term(str(e)) for e in node.inputs)

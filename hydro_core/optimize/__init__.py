@@ -1,1 +1,3 @@
-"""Equality saturation: programs over all of history become ones that cost what new data costs."""
+"""Equality saturation: programs over all of history become ones that cost what the new data
+costs.
+"""

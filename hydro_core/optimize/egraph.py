@@ -25,9 +25,9 @@ from hydro_core.optimize.rule import (
 
 # The plans to choose from: classes of equal streams, each with the nodes that compute it.
 #
-# A choice of one node per class is a plan. It is legal when every cycle passes an input on which
-# the node depends through earlier ticks only (a strict one): then the equations have one
-# solution, tick by tick, which the classes' streams are.
+# A choice of one node per class is a plan. It is legal if every cycle passes an input on which the
+# node depends through earlier ticks only (a strict one). Then the equations have one solution, tick
+# by tick: the streams of the classes.
 
 
 ClassId = int
@@ -47,8 +47,8 @@ class StreamDefinition:
 class Problem:
     """A program as the rules see it.
 
-    `definitions` come after what they read; a stream that feeds itself through `prev` is read as
-    its cut, a stream without a definition of its own, which `cuts` equates to it.
+    `definitions` have each stream after its inputs. A stream that feeds itself through `prev` is
+    read as its cut: a stream without a definition of its own, which `cuts` equates to it.
     """
 
     shapes: Mapping[str, Shape]
@@ -59,7 +59,7 @@ class Problem:
     facts: tuple[tuple[str, tuple[int | str, ...]], ...] = ()
 
     def known(self, *names: str) -> Iterator[tuple[int, ...]]:
-        """What facts of these names say of arguments, which are told by their numbers."""
+        """The numbers of arguments in facts of these names."""
         for name, args in self.facts:
             if name in names:
                 yield tuple(arg for arg in args if isinstance(arg, int))
@@ -77,7 +77,7 @@ class ENode:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """All that saturation found; `of[c]` are the positions in `nodes` of class c."""
+    """The result of saturation; `of[c]` are the positions in `nodes` of class c."""
 
     nodes: tuple[ENode, ...]
     of: tuple[tuple[int, ...], ...]
@@ -87,12 +87,12 @@ class Space:
 
 
 def classes_read(problem: Problem, space: Space, by: StreamDefinition) -> tuple[ClassId, ...]:
-    """The classes of what a stream of the program reads, cuts of streams as these."""
+    """The classes of the inputs of a stream of the program; cuts count as their streams."""
     return tuple(space.named[problem.cuts.get(name, name)] for name in by.inputs)
 
 
 def own_nodes(problem: Problem, space: Space) -> tuple[int, ...]:
-    """The positions of the program's own nodes, where they are still there."""
+    """The positions of the program's own nodes, where they still exist."""
     place = {(n.shape.name, n.payload, n.inputs): i for i, n in enumerate(space.nodes)}
     keys = ((d.shape, d.payload, classes_read(problem, space, d)) for d in problem.definitions)
     return tuple(place[key] for key in keys if key in place)
@@ -100,9 +100,9 @@ def own_nodes(problem: Problem, space: Space) -> tuple[int, ...]:
 
 # The e-graph: a problem and its rules go in, the space of plans comes out.
 #
-# The only module that knows egglog. An e-graph is used and dropped in the thread that made it. A
-# run cannot be interrupted and has no limit of its own, so it goes one iteration at a time;
-# stopping early is always sound.
+# This is the only module that imports egglog. An e-graph is used and dropped in the thread that
+# built it. A run cannot be interrupted and has no limit of its own, so it proceeds by single
+# iterations; stopping early is always sound.
 
 
 MIN_ITERATIONS = 60
@@ -116,7 +116,7 @@ CUT = "cut"
 
 @dataclass(frozen=True, slots=True)
 class Saturation:
-    """How saturation went: `saturated` where no rule had more to say."""
+    """The result of saturation: `saturated` if no rule found anything new."""
 
     iterations: int
     nodes: int
@@ -126,8 +126,8 @@ class Saturation:
 class EGraph:
     """The e-graph of one problem.
 
-    `equal` are streams of it that are known to be equal, and `length` is how many nodes the program
-    has of which a round does some work: all of them, if it does not say otherwise.
+    `equal` are pairs of its streams that are known to be equal. `length` is the number of nodes
+    from which the limit of rounds follows; None: the number of definitions.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class EGraph:
         self._log = log
         self._bindings = _load()
         self._graph = self._bindings.EGraph()
-        # egglog makes names by appending numbers: no name of ours may end in one
+        # egglog constructs names by appending numbers, so no other name may end in one
         self._names = {f"O{i}_": shape for i, shape in enumerate(problem.shapes.values())}
         self._of = {shape.name: name for name, shape in self._names.items()}
         self._place = {d.name: i for i, d in enumerate(problem.definitions)}
@@ -160,8 +160,8 @@ class EGraph:
             self._run("\n".join(definitions[start : start + CHUNK]))
 
     def saturate(self, after_each: Callable[[], None] = lambda: None) -> Saturation:
-        """Applies the rules until nothing changes or a limit is reached; `after_each` round, what
-        else is to be done.
+        """Applies the rules until nothing changes or a limit is reached; calls `after_each` after
+        each round.
         """
         limit = max(MIN_ITERATIONS, ITERATIONS_PER_STREAM * self._length)
         for iteration in range(1, limit + 1):
@@ -172,7 +172,7 @@ class EGraph:
         return Saturation(limit, self.size(), False)
 
     def step(self) -> bool:
-        """Applies every rule once; whether something changed."""
+        """Applies every rule once; true if something changed."""
         (output,) = self._run("(run r 1)")
         return bool(output.report.updated)
 
@@ -217,8 +217,8 @@ class EGraph:
                 yield shape, payload, tuple(values), row.output
 
     def firings(self) -> Iterator[tuple[Rule, tuple[tuple[str, Any], ...]]]:
-        """Every rule application so far, in the order of the rules, with what its variables stood
-        for: arguments as numbers, streams as sorts with raw class values.
+        """Every rule application so far, in the order of the rules, with the values of its
+        variables: arguments as numbers, streams as sorts with raw class values.
         """
         frozen = self._graph.freeze().functions
         for number, rule in enumerate(self.rules):

@@ -2,7 +2,7 @@
 
 A cycle inside a tick is one opaque shape per stream that leaves it: choosing a node through such a
 cycle would be unsound. A cycle through `prev` or `old` is cut where it is first read; the cut is
-equated to the stream. `tee` is nothing: equal streams share a class by themselves.
+equated to the stream. `tee` has no node: equal streams share a class anyway.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ from hydro_core.optimize.rule import (
 from hydro_core.types.item import Order
 
 _PLAIN = "@[]"
-"""What stands in names of shapes as it is, beside letters, digits and `_.-~`."""
+"""Characters that names of shapes may have, besides letters, digits and `_.-~`."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedProblem:
-    """A problem, and what leads back from it to the program."""
+    """A problem, and the way back from it to the program."""
 
     problem: Problem
     typed: Typed
     loops: Mapping[str, tuple[Loop, Endpoint]]
-    """The loop and its stream, by the shape that stands for it."""
+    """By shape of a loop: the loop and its stream."""
     origins: Mapping[str, Node]
-    """The nodes by the names of their definitions."""
+    """By name of a definition: its node."""
     steps: frozenset[str] = frozenset()
-    """The shapes of loops that can go on from the tick before."""
+    """The shapes of loops that can be updated from the tick before."""
     names: Mapping[str, str] = field(default_factory=dict)
-    """The definition, or the cut of one, that a stream of the program is."""
+    """By stream of the program: its definition, or the cut of one."""
     solid: frozenset[NodeId] = frozenset()
     """The nodes of the program that never give null."""
 
@@ -78,7 +78,7 @@ class _Builder:
         return name
 
     def _named(self, shape: Shape) -> Shape:
-        """The shape, called by a name that no other shape has."""
+        """The shape, with a name that no other shape has."""
         plain, bang = shape.name.removesuffix("!"), "!" if shape.name.endswith("!") else ""
         number = 1
         while self.shapes.setdefault(shape.name, shape) != shape:
@@ -88,7 +88,7 @@ class _Builder:
         return shape
 
     def loop(self, endpoint: Endpoint) -> Loop | None:
-        """The cycle inside a tick that gives a stream."""
+        """The cycle inside a tick that gives a stream; None if there is none."""
         return next((x for x in self.loops if endpoint.node in x.nodes), None)
 
     def order(self, endpoint: Endpoint) -> Order:
@@ -172,7 +172,7 @@ def _read(builder: _Builder, endpoint: Endpoint) -> str:
 
 
 def _define_chain(builder: _Builder, name: str, shape: Shape, inputs: tuple[str, ...]) -> None:
-    """A union is nested unions of two."""
+    """Defines a union as nested unions of two."""
     pair = two(UNION if shape.output is Sort.BAG else f"{CHAIN}!", shape.output)
     if len(inputs) == 1:
         builder.defined[name] = inputs[0]
@@ -184,7 +184,7 @@ def _define_chain(builder: _Builder, name: str, shape: Shape, inputs: tuple[str,
 
 
 def _define_loop(builder: _Builder, loop: Loop, endpoint: Endpoint) -> None:
-    """A loop's stream is an operator on what the loop reads."""
+    """Defines a loop's stream as an operator on the loop's inputs."""
     graph = builder.typed.graph
     orders = tuple(builder.order(e) for e in loop.reads)
     specs = [graph[n].spec for n in loop.nodes]

@@ -1,8 +1,8 @@
-"""Orders of joins: a tree of joins by columns, taken along its keys in every order.
+"""Orders of joins: a tree of joins by columns, with equations for every order along its keys.
 
-A tree of inner joins of rows in which only the joined columns have the same names is the natural
-join of its leaves, and that of any of them is a stream by itself. Each way to make such a stream of
-two others is an equation: it is that join, its columns in their order.
+A tree of inner joins in which only the joined columns have the same names is the natural join of
+its leaves, and so is the join of some of them, which is a stream of its own. Each way to compute
+such a stream from two others is an equation: it is their join, with the columns in its order.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ MOST_LEAVES = 4
 LeafSet = tuple[int, ...]
 """Some leaves of a tree, by their positions."""
 SideLeaves = tuple[LeafSet, LeafSet]
-"""The two parts of which a join makes their leaves' stream."""
+"""Two sets of leaves, whose streams a join combines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """Joins of leaves: the stream that they give, and the columns of it and of each leaf."""
+    """Joins of leaves: their stream, its columns, and those of each leaf."""
 
     root: Endpoint
     leaves: tuple[Endpoint, ...]
@@ -60,7 +60,7 @@ def trees_of(typed: Typed) -> Iterator[Tree]:
 
 
 def with_orders(problem: Problem, typed: Typed, shapes: Mapping[str, Shape]) -> Problem:
-    """The problem with the streams of all joined parts of its trees, and how they are made."""
+    """The problem with the streams of all joined parts of its trees, and their equations."""
     work = _Orders(list(problem.definitions), {p: i for i, p in enumerate(problem.payloads)}, [])
     known = {d.name for d in problem.definitions}
     for tree in trees_of(typed):
@@ -84,7 +84,7 @@ class _Orders:
     facts: list[tuple[str, tuple[int | str, ...]]]
 
     def add(self, tree: Tree) -> None:
-        """All ways to join a tree, smaller parts first."""
+        """Adds all ways to join a tree, smaller parts first."""
         everything = tuple(range(len(tree.leaves)))
         names: dict[LeafSet, str] = {(i,): str(leaf) for i, leaf in enumerate(tree.leaves)}
         for size in range(2, len(tree.leaves) + 1):
@@ -101,7 +101,7 @@ class _Orders:
                 self.facts += [("joined", (names[part], *way)) for way in made]
 
     def _define(self, name: str, join: int, select: int, left: str, right: str) -> str:
-        """A stream for some leaves, which the program does not have."""
+        """Adds a stream for some leaves, which the program does not have."""
         joined = f"{name} joined"
         self.definitions.append(StreamDefinition(joined, JOIN.name, join, (left, right)))
         self.definitions.append(StreamDefinition(name, SELECT.name, select, (joined,)))
@@ -111,7 +111,7 @@ class _Orders:
         shared = tree.of(way[0]) & tree.of(way[1])
         on = tuple(c for c in tree.columns if c in shared)
         kept = tuple(c for c in tree.columns if c in tree.of(part))
-        # in another order than the program's, so nothing that is said of its joins is said of these
+        # the order differs from the program's, so facts about its joins do not apply to these
         join = Args((("how", "inner"), ("on", on), ("suffix", None), ("where", None)))
         select = Args((("columns", kept), ("computed", ())))
         one, other = (
@@ -121,7 +121,7 @@ class _Orders:
 
 
 def _ways(tree: Tree, part: LeafSet) -> Iterator[SideLeaves]:
-    """The two parts that share a column, the one with the first leaf first."""
+    """The splits into two parts that share a column; the part with the first leaf comes first."""
     first, rest = part[0], part[1:]
     for size in range(len(rest)):
         for more in combinations(rest, size):
@@ -132,7 +132,7 @@ def _ways(tree: Tree, part: LeafSet) -> Iterator[SideLeaves]:
 
 
 def _is_plain(typed: Typed, node: Node) -> bool:
-    """Whether it joins rows of no order by columns, and keeps what has a match."""
+    """True if it is an inner join of unordered rows by columns."""
     if node.cls != Product(PairedItems.KEY) or node.args["suffix"] is not None:
         return False
     streams = [typed.types[e] for e in (*node.inputs, Endpoint(node.id))]

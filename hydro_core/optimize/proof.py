@@ -1,9 +1,9 @@
 """Proofs that streams are equal: the rules that fired are replayed into a congruence closure.
 
-Every rule logs what its variables stood for. After each round of the e-graph the new entries are
-replayed on terms, with every representative that a class had before: classes that are one by now
-have several. Each union is stored with its reason, a rule or congruence, so that the path between
-two equal terms is their proof (Nieuwenhuis and Oliveras, RTA 2005).
+Every rule logs the values of its variables. After each round of the e-graph the new entries are
+replayed on terms, with every representative that a class had before: classes that were merged have
+several. Each union is stored with its reason, a rule or congruence, so that the path between two
+equal terms is their proof (Nieuwenhuis and Oliveras, RTA 2005).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.rule import EqualClasses, Fact, Pattern, Rule, Var
 
 MAX_REPLAYS = 64
-"""Combinations of representatives that one rule application is replayed with."""
+"""The limit of combinations of representatives with which one rule application is replayed."""
 
 MAX_REPLAYED = 400_000
-"""Nodes and rule applications that are looked at, in all rounds together."""
+"""The limit of nodes and rule applications that are visited, in all rounds together."""
 
 KNOWN = "known"
 """The reason of equalities that the e-graph was given."""
@@ -33,7 +33,7 @@ TermId = int
 TermPair = tuple[TermId, TermId]
 ClassValue = tuple[str, Any]
 RuleBindings = Mapping[str, int]
-"""The terms and the numbers of arguments that the variables of a rule stand for."""
+"""By variable of a rule: its term, or the number of its arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class ProofStep:
-    """A rule on the way from one term to another, and the two terms that it makes equal."""
+    """A rule on the path from one term to another, and the two terms that it makes equal."""
 
     rule: str
     before: TermId
@@ -63,7 +63,7 @@ class ProofStep:
 
 
 class Closure:
-    """Terms, and which of them are equal."""
+    """Terms and their equalities."""
 
     def __init__(self) -> None:
         self.terms: list[TermNode] = []
@@ -100,11 +100,11 @@ class Closure:
         return term
 
     def same(self, a: TermId, b: TermId) -> bool:
-        """Whether the terms are known to be equal."""
+        """True if the terms are known to be equal."""
         return self.find(a) == self.find(b)
 
     def union(self, a: TermId, b: TermId, reason: Reason) -> None:
-        """The terms are equal for this reason, and so is all that follows by congruence."""
+        """Makes the terms equal for this reason, and all terms that are equal by congruence."""
         todo = [(a, b, reason)]
         while todo:
             a, b, reason = todo.pop()
@@ -122,10 +122,10 @@ class Closure:
                 self._users.setdefault(leader, []).append(user)
 
     def proof(self, pairs: Iterable[TermPair]) -> Iterator[ProofStep]:
-        """The rules that make the terms of each pair equal, what they rest on behind them.
+        """The rules that make the terms of each pair equal, each followed by its premises.
 
-        A step is given once, however many terms it stands in: there are at most as many steps as
-        unions. A step's premises follow it, and inputs are proved equal where they are used.
+        A step occurs once, in however many terms, so there are at most as many steps as unions. The
+        equality of inputs is proved where it is used.
         """
         seen: set[tuple[TermId, TermId, Reason | None]] = set()
         todo: list[tuple[TermId, TermId, Reason | None]] = [(*pair, None) for pair in pairs]
@@ -149,7 +149,7 @@ class Closure:
         return TermNode(node.shape, node.payload, tuple(map(self.find, node.inputs)))
 
     def _link(self, a: TermId, b: TermId, reason: Reason) -> None:
-        """Makes `a` the root of its tree, and hangs it below `b`."""
+        """Makes `a` the root of its tree, and links it below `b`."""
         child: TermId | None = a
         parent, why = b, reason
         while child is not None:
@@ -160,7 +160,7 @@ class Closure:
             parent, child, why = child, *following
 
     def _path(self, a: TermId, b: TermId) -> Iterator[tuple[TermId, TermId, Reason]]:
-        """The unions that lead from one term to the other."""
+        """The unions on the path from one term to the other."""
         up = [a]
         while (above := self._parent[up[-1]]) is not None:
             up.append(above[0])
@@ -228,7 +228,7 @@ class Replay:
 
     @property
     def is_whole(self) -> bool:
-        """True if all rules that fired were replayed: otherwise nothing can be proved."""
+        """True if all rules that fired were replayed; else nothing can be proved."""
         return self._replayed <= MAX_REPLAYED
 
     def saturate(self) -> Saturation:
@@ -237,10 +237,10 @@ class Replay:
         return self._egraph.saturate(self._replay)
 
     def derivations(self, space: Space, plan: Plan) -> Iterator[Derivation]:
-        """Of every output the rules that make the program's term equal to the plan's.
+        """For every output, the rules that make the program's term equal to the plan's.
 
-        A plan may feed itself through `prev`. The stream on the cycle is a term that is known to be
-        equal there, and that it obeys the plan's equation is proved apart.
+        A plan may feed itself through `prev`. A stream on the cycle is then a term that is known to
+        be equal; a separate proof shows that it satisfies the plan's equation.
         """
         rules = {rule.name: rule for rule in self._egraph.rules}
         inputs = inputs_in(space, plan)

@@ -1,4 +1,4 @@
-"""Reasons why a node of a plan is not incremental, and cures."""
+"""Reasons why a node of a plan is not incremental, and what to write instead."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ _STORED = ", ".join(f"`{a}`" for a, s in AGGREGATES.items() if resumes(a) and no
 
 
 class Advice(NamedTuple):
-    """A reason, and what to write instead."""
+    """A reason, and the help: what to write instead."""
 
     why: str
     cure: str
 
 
 def could_go_on(shape: Shape, args: Args) -> bool:
-    """Whether the node would go on from tick to tick if its input only grew."""
+    """True if the node would be incremental if its input only grew."""
     match shape.cls:
         case ByKey(Summary.AGGREGATES):
             return all(resumes(a.function) for _, a in args.get("aggregates", ()))
@@ -64,7 +64,7 @@ def could_go_on(shape: Shape, args: Args) -> bool:
 
 
 def of_changing_input(before: str) -> Advice:
-    """The node could go on from tick to tick, were it not for what it reads."""
+    """The node is not incremental because of its input."""
     return Advice(
         f"it reads what `{before}` makes, and that is made anew in each tick",
         f"make `{before}` incremental first",
@@ -72,7 +72,7 @@ def of_changing_input(before: str) -> Advice:
 
 
 def of_state(shape: Shape) -> Advice:
-    """The node goes through the current rows of a running result."""
+    """The node reads all rows of a running result."""
     if shape.cls == Ordering():
         return Advice(
             "all of them are brought into an order, in which a new one may come between any two",
@@ -94,7 +94,7 @@ def of_single(single: str) -> Advice:
 
 
 def of_window(shape: Shape, args: Args) -> Advice:
-    """The node goes through all rows of a window."""
+    """The node reads all rows of a window."""
     cure = "a shorter window is cheaper; what counts and adds exact numbers moves with the window"
     if not shape.makes_aggregates or isinstance(shape.cls, RunningResult):
         called = _called(shape)
@@ -112,7 +112,7 @@ def of_window(shape: Shape, args: Args) -> Advice:
 
 
 def of_history(shape: Shape, args: Args) -> Advice:  # noqa: C901, PLR0911 - a closed set of cases
-    """The node goes through all of a history."""
+    """The node reads all rows of a history."""
     match shape.cls:
         case KeyMatch(wanted=False, compares=compares):
             why = "rows leave when their first match comes, so the result does not only grow"

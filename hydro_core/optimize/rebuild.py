@@ -1,8 +1,8 @@
-"""From a plan back to a graph: every chosen node becomes an operator, with arguments and place.
+"""From a plan back to a graph: every chosen node becomes an operator, with arguments and span.
 
-A node that stood in the program keeps its id; another one is called by its operator and a number.
-It has the span of the statement it came from: the node of the program that gives its stream, else
-one with its arguments, else one that gives what it reads.
+A node of the program keeps its id; another one gets its operator's name and a number. It has the
+span of a related statement: the node of the program that gives its stream, else one with its
+arguments, else one that gives an input of it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _Rebuild:
     endpoints: dict[ClassId, Endpoint] = field(default_factory=dict)
     nodes: dict[NodeId, Node] = field(default_factory=dict)
     shared: dict[tuple[object, ...], NodeId] = field(default_factory=dict)
-    """Nodes with several outputs, by what they are."""
+    """By operator, arguments and inputs: the node with several outputs."""
     reserved: set[NodeId] = field(default_factory=set)
     named: dict[ClassId, list[str]] = field(default_factory=dict)
     known_above: dict[NodeId, set[NodeId]] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class _Rebuild:
         return self.loaded.typed
 
     def above(self, node: Node) -> set[NodeId]:
-        """What a node of the program is made of."""
+        """The nodes that a node of the program is derived from."""
         if node.id not in self.known_above:
             reads = (end.node for end in node.inputs)
             self.known_above[node.id] = behind(self.typed.graph, reads)
@@ -54,8 +54,9 @@ class _Rebuild:
 def rebuild(
     loaded: LoadedProblem, payloads: tuple[Payload, ...], space: Space, plan: Plan
 ) -> tuple[Graph, Mapping[NodeId, NodeId]]:
-    """The graph of a plan, and the nodes in it that compute a stream of the program: its name
-    there. All sources stay, so that the program takes the same inputs.
+    """The graph of a plan, and by node the stream of the program that it computes.
+
+    All sources stay, so the plan has the same inputs as the program.
     """
     graph = loaded.typed.graph
     work = _Rebuild(loaded, payloads, space, plan)
@@ -80,7 +81,7 @@ def rebuild(
 
 
 def _streams(work: _Rebuild, made: Graph) -> Iterator[tuple[NodeId, NodeId]]:
-    """Which nodes compute which streams of the program; of equal streams the first stands."""
+    """By node of the plan: the first stream of the program that it computes."""
     program = work.typed.graph
     yield from ((source.id, source.id) for source in program.sources.values())
     for cls, end in work.endpoints.items():
@@ -91,7 +92,7 @@ def _streams(work: _Rebuild, made: Graph) -> Iterator[tuple[NodeId, NodeId]]:
 
 
 def _name(work: _Rebuild, cls: ClassId) -> None:
-    """Decides at which endpoint the class's stream will stand."""
+    """Chooses the endpoint of the class's stream."""
     enode = work.enode(cls)
     if enode.shape.name == BAG.name:
         return
@@ -163,7 +164,7 @@ def _emit(work: _Rebuild, cls: ClassId) -> None:
 
 
 def _input(work: _Rebuild, enode: ENode, op: OpSpec, args: Args, position: int) -> Endpoint:
-    """What the node reads; a sequence that must lose its order does so in a union of one."""
+    """The input of a node; a sequence that must lose its order does so in a union of one."""
     cls = enode.inputs[position]
     inner = work.enode(cls)
     rule = op.at(args).order
@@ -174,7 +175,7 @@ def _input(work: _Rebuild, enode: ENode, op: OpSpec, args: Args, position: int) 
 
 
 def _end(work: _Rebuild, cls: ClassId) -> Endpoint:
-    """Where the class's stream stands; a sequence loses its order in a union of one."""
+    """The endpoint of the class's stream; a sequence loses its order in a union of one."""
     inner = work.enode(cls)
     if inner.shape.name != BAG.name:
         return work.endpoints[cls]
@@ -187,7 +188,7 @@ def _end(work: _Rebuild, cls: ClassId) -> Endpoint:
 
 
 def _emit_loop(work: _Rebuild, enode: ENode, loop: Loop) -> None:
-    """The nodes of a cycle inside a tick as they were, reading what the plan computes for them."""
+    """Adds the nodes of a cycle inside a tick, with the plan's streams as their inputs."""
     read = dict(zip(loop.reads, enode.inputs, strict=True))
     for name in loop.nodes:
         if name in work.nodes:
@@ -203,7 +204,7 @@ def _step_name(work: _Rebuild, enode: ENode) -> NodeId:
 
 
 def _emit_step(work: _Rebuild, enode: ENode) -> None:
-    """The nodes that find a loop's new items."""
+    """Adds the nodes that compute a loop's new items."""
     loop, end = work.loaded.loops[cycle_of(enode.shape.name)]
     count = len(loop.reads)
     ends = [_end(work, c) for c in enode.inputs]
@@ -218,8 +219,9 @@ def _emit_step(work: _Rebuild, enode: ENode) -> None:
 
 
 def _relative(work: _Rebuild, enode: ENode) -> Node | None:
-    """A node of the program that does the same elsewhere: the one that reads most of what this one
-    reads. That says nothing of an operator without arguments, which is where its inputs are.
+    """A node of the program with the same operator or arguments: the one that shares most inputs.
+
+    An operator without arguments has none, and gets a node that gives one of its inputs.
     """
     payload = _payload(work, enode)
     op = _operator(enode)
@@ -234,12 +236,12 @@ def _relative(work: _Rebuild, enode: ENode) -> Node | None:
 
 
 def _first_named(work: _Rebuild, classes: Sequence[ClassId]) -> Node | None:
-    """Where the first of these streams that the program has is given."""
+    """The node of the program that gives the first of these streams that the program has."""
     return next((node for cls in classes if (node := _named(work, cls)) is not None), None)
 
 
 def _named(work: _Rebuild, cls: ClassId) -> Node | None:
-    """The node of the program that gives this very stream, by whichever operator."""
+    """The node of the program that gives the same stream, by any operator."""
     origins = work.loaded.origins
     return next((origins[name] for name in work.named.get(cls, ()) if name in origins), None)
 
@@ -250,7 +252,7 @@ def _sources(work: _Rebuild, enode: ENode) -> set[NodeId]:
 
 
 def _called(work: _Rebuild, cls: ClassId, enode: ENode) -> OpSpec:
-    """The operator; a sum is a `chain` where the program says so."""
+    """The operator; a sum is a `chain` where the program has one."""
     op = _operator(enode)
     if op is UNION:
         nodes = (work.loaded.origins.get(name) for name in work.named.get(cls, ()))

@@ -1,1 +1,1 @@
-"""Item types, stream types, and the values that they describe."""
+"""Item types, stream types, and their values."""

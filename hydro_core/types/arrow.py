@@ -49,7 +49,7 @@ def arrow_type(item: ItemType) -> pa.DataType:
 
 
 def to_arrow(items: Sequence[Any], item: ItemType) -> pa.Array[Any]:
-    """The items as one Arrow array; they conform to the type already."""
+    """The items as one Arrow array; they must conform to the type."""
     match item:
         case Tuple() | Row() if _fields(item):
             return _structs_to_arrow(items, item)
@@ -103,7 +103,7 @@ def _lists_to_arrow(items: Sequence[Any], element: ItemType) -> pa.Array[Any]:
 
 
 def _structs_from_arrow(array: Any, item: Tuple | Row) -> list[Any]:
-    # The fields of a null parent are there too, whatever they hold; they are dropped below.
+    # The fields of a null parent exist too, with any values; they are dropped below.
     children = [from_arrow(array.field(i), child) for i, (_, child) in enumerate(_fields(item))]
     parts = zip(*children, strict=True) if children else ((),) * len(array)
     present = array.is_valid().to_pylist()

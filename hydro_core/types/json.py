@@ -55,7 +55,7 @@ _MOMENTS = ("date", "timestamp", "timestamp_ntz")
 
 
 class JsonNumber(float):
-    """A number of JSON with a point or an exponent: a double that knows how it is written."""
+    """A number of JSON with a point or an exponent: a double with its text."""
 
     __slots__ = ("text",)
     text: str
@@ -70,9 +70,9 @@ class JsonNumber(float):
 
 
 def parse_json(text: str) -> Any:
-    """The JSON value that a text is; `ValueProblem` if it is none, or nests deeper than any item.
+    """The JSON value of a text; raises `ValueProblem` if it is none, or nests deeper than any item.
 
-    Its numbers keep their digits until a type is known: a decimal takes all of them.
+    Its numbers have all their digits until a type is known, since a decimal has all of them.
 
     >>> parse_json("[" * 100_000)
     Traceback (most recent call last):
@@ -90,7 +90,7 @@ def parse_json(text: str) -> Any:
 
 
 def from_json(value: Any, to: ItemType) -> Any:
-    """The item that a JSON value is; `ValueProblem`, naming the place, if it is none of the type.
+    """The item of a JSON value; raises `ValueProblem` with the path if it is none of the type.
 
     >>> from hydro_core.types.ddl import parse_ddl
     >>> from_json({"at": "2024-01-01"}, parse_ddl("at date, price decimal(4,2)"))
@@ -121,7 +121,7 @@ def from_json(value: Any, to: ItemType) -> Any:
 
 
 def to_json(item: Any, of: ItemType = UNKNOWN) -> Any:
-    """The JSON value of an item of the type; of an unknown type, by what the item is.
+    """The JSON value of an item of the type; if the type is unknown, by the item's class.
 
     >>> to_json(RowItem(price=DecimalValue("2.5")), Row((Field("price", Decimal(4, 2)),)))
     {'price': '2.50'}
@@ -148,7 +148,7 @@ def to_json(item: Any, of: ItemType = UNKNOWN) -> Any:
 
 
 def json_text(value: Any, *, compact: bool = False) -> str:
-    """The text of a JSON value; floats that JSON has no form for are strings in it."""
+    """The text of a JSON value; floats that JSON cannot write are strings in it."""
     separators = (",", ":") if compact else None
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=separators)
@@ -157,7 +157,7 @@ def json_text(value: Any, *, compact: bool = False) -> str:
 
 
 def as_written(value: Any, *, compact: bool = False) -> str:
-    """The same, with the numbers of `parse_json` as they are written."""
+    """The text of a JSON value, with the numbers of `parse_json` as written."""
     comma, colon = (",", ":") if compact else (", ", ": ")
     match value:
         case JsonNumber():
@@ -192,7 +192,7 @@ def _as_text(item: Any, of: ItemType) -> str:
 
 
 def infer(values: Iterable[Any]) -> ItemType:
-    """The type of an input that has no schema, from its JSON values.
+    """The type of an input without a schema, from its JSON values.
 
     Integers are long, other numbers double, and long among doubles is double; arrays are tuples,
     objects rows that have every column that any of them has.
@@ -204,7 +204,7 @@ def infer(values: Iterable[Any]) -> ItemType:
         return merge(map(_type_of_json, values))
     except TypeProblem as problem:
         raise ValueProblem(problem.message) from None
-    except RecursionError:  # from Python 3.12 on a parser goes deeper than functions do
+    except RecursionError:  # from Python 3.12 on a parser recurses deeper than functions do
         raise _too_deep() from None
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from hydro_core.ir.graph import NodeId
 from hydro_core.ir.render.layout import Arrow, Box, BoxPlace, Layout, Picture, Role, Route, lay_out
 
-# The picture as texts: for a terminal, in mermaid's and Graphviz's languages, and as JSON.
+# The picture as text: for a terminal, in mermaid's and Graphviz's languages, and as JSON.
 
 
 _MERMAID = {Role.INPUT: ('[/"', '"/]'), Role.OUTPUT: ('[\\"', '"\\]'), Role.STATE: ('[("', '")]')}
@@ -24,7 +24,7 @@ _DOT = {
 
 
 def text(picture: Picture) -> str:
-    """Strata in order; each operator with its arguments and, after `<-`, what it reads."""
+    """Strata in order; each operator with its arguments and, after `<-`, its inputs."""
     names = {box.id: box.name for box in picture.boxes}
     width = max((len(box.name) for box in picture.boxes), default=0)
     reads: dict[str, list[str]] = {}
@@ -176,8 +176,8 @@ def svg(picture: Picture) -> str:
 
 
 def _entries(layout: Layout, widths: Mapping[NodeId, float]) -> list[float]:
-    """How far from the middle of its box each arrow arrives: side by side, in the order they come
-    from.
+    """By arrow: its distance from the middle of its target box, side by side in the order of their
+    sources.
     """
     arriving: dict[NodeId, list[int]] = {}
     for number, route in enumerate(layout.routes):

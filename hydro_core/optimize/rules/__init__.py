@@ -1,3 +1,1 @@
-"""The rewrite rules: those that are written by hand, and those that follow from the catalogue's
-columns.
-"""
+"""The rewrite rules: listed ones, and those that follow from the catalogue's columns."""

@@ -47,16 +47,16 @@ join-order: ?x => (select ?s (join ?j ?a ?b))
 """)
 
 
-# Rules about time: what `persist`, `old`, `prev`, `delta` and `chain` are to each other.
+# Rules about time: equations between `persist`, `old`, `prev`, `delta` and `chain`.
 #
-# They are directed. A split of a history into "before" and "now" is made once and pushed
-# outwards, where the induction rule closes it again; nothing pushes `prev` inwards, which would
-# unroll time without end. `chain` is a split that rules make; the sums of the program are
-# `union`s, the only ones whose parts are collected: collecting splits would unroll time, too.
+# They are directed. A history is split once into "before" and "now"; the split is pushed outwards,
+# where the induction rule closes it again. No rule pushes `prev` inwards, which would unroll time
+# without end. `chain` is a split by rules; sums of the program are `union`s, and only their parts
+# are collected: collecting splits would unroll time, too.
 
 
 BY_HAND = frozenset({PERSIST.name, OLD.name, PREV.name, CHAIN})
-"""What has its rules here, and none that follow from its columns."""
+"""The operators whose rules are listed here; no rules are derived from their columns."""
 STATE = lines("""
 delta-persist: (delta (persist ?a)) => ?a
     what a history has more than the tick before is the batch
@@ -102,18 +102,18 @@ growing-chain: ?x => (growing ?x)
 """)
 
 
-# Streams that never have an item: what is left of the operators that read them.
+# Streams that never have an item: simplified forms of the operators that read them.
 #
-# Equal to such a stream is a literal list without items. Where one is read, there is nothing to
-# be split into before and now: a node that only hands items on, and would compute what is there
-# already, is subsumed. Otherwise every stream would be the sum of itself and nothing, and sums of
-# sums would be made without end.
+# Such a stream is equal to a literal list without items. It needs no split into before and now, so
+# a node that only forwards items, and would compute an existing stream, is subsumed. Otherwise
+# every stream would be the sum of itself and nothing, and sums of sums would be derived without
+# end.
 
 
 T = TypeVar("T")
 
 HANDS_ON = frozenset({PassedItems.ALL, PassedItems.SOME, PassedItems.SO_FAR, PassedItems.EARLIER})
-"""What gives no items but those of its first input."""
+"""Operators that give only items of their first input."""
 
 EMPTY = lines(f"""
 empty-by-induction: ?x => (empty ?x)
@@ -133,8 +133,9 @@ empty-literal: ?x => ({SOURCE_ITER.name} ?f)
 
 
 def _never_filled(given: Mapping[T, tuple[Shape, Sequence[T]]]) -> frozenset[T]:
-    """The streams that no item ever reaches, by induction over ticks: they are given as they are
-    made, in such a way that none depends on itself within a tick.
+    """The streams that no item ever reaches, by induction over ticks.
+
+    Each stream is given with its shape and inputs, so that none depends on itself within a tick.
     """
     filled: set[T] = set()
     while True:
@@ -156,7 +157,7 @@ def unfilled_streams(problem: Problem) -> frozenset[str]:
 
 
 def unfilled_in(problem: Problem, space: Space, choice: Mapping[ClassId, int]) -> Iterator[str]:
-    """Streams of the program that no item reaches in a plan, if the rules do not say so."""
+    """Streams of the program that no item reaches in a plan, if the rules have not found them."""
     chosen = {cls: space.nodes[node] for cls, node in choice.items()}
     found = _never_filled({cls: (node.shape, node.inputs) for cls, node in chosen.items()})
     for name, args in problem.facts:
@@ -165,7 +166,7 @@ def unfilled_in(problem: Problem, space: Space, choice: Mapping[ClassId, int]) -
 
 
 def emptied_by(shape: Shape) -> tuple[tuple[int, ...], ...]:
-    """Sets of inputs: where all of one never have an item, the shape does not give any either."""
+    """Sets of inputs: if all inputs of one set never have an item, neither does the output."""
     cls = shape.cls
     if isinstance(cls, EmptyStream):
         return ((),)
@@ -180,7 +181,7 @@ def emptied_by(shape: Shape) -> tuple[tuple[int, ...], ...]:
 
 
 def rules_of_empty(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
-    """What a shape on bags makes of streams without items, and where it makes such a stream."""
+    """Rules that simplify a shape on bags with an empty input, or show that its output is empty."""
     cls = shape.cls
     nothing = f"{shape.name} gives nothing of nothing"
     is_sum = isinstance(cls, Sum) and len(shape.inputs) == 2
@@ -203,9 +204,9 @@ def rules_of_empty(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
 def _leaves(
     shape: Shape, shapes: Mapping[str, Shape], empty: int, left: int, because: str
 ) -> Iterator[Rule]:
-    """With one input empty, another one is left as it is."""
+    """With one input empty, the output is another input."""
     inputs = variables(shape)
-    # what feeds itself through the tick before may have no other node
+    # a stream that feeds itself through the tick before may have no other node
     now = not shape.strict[left]
     side = "" if len(inputs) == 1 else ("-left", "-right")[empty]
     text = f"{call(shape, inputs)} => {inputs[left]}"

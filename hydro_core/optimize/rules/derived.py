@@ -1,8 +1,8 @@
 """Rules that follow from a column of the catalogue, for every shape that has the property.
 
-- linear in a port: the shape distributes over what was before and what is new there;
+- linear in a port: the shape distributes over the old and the new items there;
 - zero and time-invariant: the shape of earlier streams is the earlier stream of the shape;
-- monotone: what grows gives what grows;
+- monotone: the output of growing inputs grows;
 - idempotent: twice is once.
 """
 
@@ -76,7 +76,7 @@ def _negation(shape: Shape, cls: KeyMatch, shapes: Mapping[str, Shape]) -> Itera
         call(shape, ["?a", "?b"]),
         call(shape, ["(unique ?a)", "?b"]),
     )
-    # without the next, what is split off a history would be split again in every round
+    # without the next rule, the part split off a history would be split again in every round
     yield from rule(
         f"{name}-again",
         f"{call(shape, [once, '?b'])} => {once}",
@@ -109,7 +109,7 @@ delta-{name}: (delta ?x) => {call(shape, ["(delta ?a)", "?b"])}
 
 
 def _as_bag(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
-    """An ordered stream's bag is that of its input's, for shapes that have a form on bags."""
+    """An ordered stream's bag is that of its input's, for shapes that exist on bags, too."""
     flat = shapes.get(shape.flat)
     if flat is None or flat.op is not shape.op or shape.inputs[:1] != (Sort.SEQUENCE,):
         return

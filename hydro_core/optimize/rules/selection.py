@@ -1,4 +1,6 @@
-"""Which rules a program needs: those whose shapes it has, or may get through other rules."""
+"""Selection of the rules that a program needs: their shapes occur in it, or other rules introduce
+them.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,7 @@ INTRODUCED: tuple[tuple[OpSpec, Mapping[str, object]], ...] = (
     *ordered.INTRODUCED,
     *ordered.INTRODUCED_FOR_ONE_KEY,
 )
-"""Operators that rules bring in, as they are with these arguments."""
+"""Operators that rules introduce, with arguments that select their shapes."""
 
 
 def rules_for(
@@ -61,14 +63,14 @@ def rules_for(
     more: Mapping[str, Shape] = MappingProxyType({}),
     own: tuple[Rule, ...] = (),
 ) -> tuple[tuple[Rule, ...], Mapping[str, Shape]]:
-    """The rules that may fire on a program of these shapes, and all shapes that it may then have.
+    """The rules that may fire on a program of these shapes, and all shapes that may then occur.
 
-    `own` are rules of this program alone, which bring in the shapes `more`.
+    `own` are rules of this program alone, which introduce the shapes `more`.
     """
     known = {**introduced(), **unordered(given), **more, **given}
     candidates: list[Rule] = []
     for name, text, because, *when in LINES:
-        with suppress(KeyError):  # of shapes that the program cannot have
+        with suppress(KeyError):  # rules with shapes that the program cannot have
             candidates += rule(name, text, because, known, *when)
     candidates += [*derived.derived({n: s for n, s in known.items() if n not in more}), *own]
     there = set(given)
@@ -88,7 +90,7 @@ def rules_for(
 
 
 def introduced() -> Mapping[str, Shape]:
-    """The shapes that rules may bring in."""
+    """The shapes that rules may introduce."""
     shapes = {BAG.name: BAG, CHAIN: two(CHAIN, Sort.BAG), UNION: two(UNION, Sort.BAG)}
     for op, args in INTRODUCED:
         given = Args(tuple({**{a.name: a.default for a in op.args}, **args}.items()))
@@ -99,7 +101,7 @@ def introduced() -> Mapping[str, Shape]:
 
 
 def unordered(given: Mapping[str, Shape]) -> Mapping[str, Shape]:
-    """The shapes on bags of those on sequences that do the same to each."""
+    """The shapes on bags that correspond to these shapes on sequences."""
     found = {}
     for shape in given.values():
         op = shape.op
