@@ -1,1 +1,1 @@
-"""What can be known of a graph before it runs: types, orders, strata, cycles."""
+"""Static analyses of a graph: types, orders, strata, cycles."""

@@ -35,29 +35,29 @@ from hydro_core.types.item import (
     nullable,
 )
 
-# What the condition of a join says of two columns: that they are equal, or how far apart at most.
+# Bounds in a join condition: pairs of columns that are equal, or whose distance is bounded.
 #
-# `l.at <= r.at and r.at <= l.at + timedelta(hours=1)` bounds `r.at - l.at` on both sides. Rows
-# that match then lie in the same stretch of time, or in neighbouring ones, so they are brought
-# together by these and not as all pairs. What is read off is what every matching pair meets; the
-# condition itself is still asked.
+# `l.at <= r.at and r.at <= l.at + timedelta(hours=1)` bounds `r.at - l.at` on both sides. Matching
+# rows then lie in the same or in neighbouring intervals of time, so the join is by the number of
+# the interval and not over all pairs. The bounds are necessary only; the condition still filters
+# the pairs.
 
 
 MOST_PARTS = 4
-"""A row of the left is brought to so many stretches at most."""
+"""Most intervals in which one row of the left is looked up."""
 MOST_STRETCHES = 1 << 60
-"""So far from each other two columns may be, in stretches."""
+"""Largest distance between the two columns, in intervals."""
 _EPOCHS: Mapping[ItemType, tuple[Any, timedelta]] = {
     DATE: (date(1970, 1, 1), timedelta(days=2)),
     TIMESTAMP: (datetime(1970, 1, 1, tzinfo=UTC), timedelta(seconds=1)),
     TIMESTAMP_NTZ: (datetime(1970, 1, 1), timedelta(seconds=1)),
 }
-"""From where times are counted, and the shortest stretch."""
+"""The origin from which times are counted, and the shortest interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How far a column of the right is from one of the left: `low <= r - l <= high`."""
+    """Bounds of the distance of two columns: `low <= r - l <= high`."""
 
     left: str
     right: str
@@ -72,11 +72,11 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class SharedParts:
-    """Functions of either side's row by which rows that match have an equal part."""
+    """Functions of either side's row; a pair of rows can match only if they have an equal value."""
 
     left: tuple[Fn, ...]
     right: tuple[Fn, ...]
-    """Of those of a pair that matches, one of the left gives what one of the right does."""
+    """For a matching pair, one function of the left has the value of one of the right."""
 
 
 def column(name: str) -> Fn:
@@ -104,7 +104,7 @@ def _are_scalars(left: ItemType, right: ItemType, mine: str, theirs: str) -> boo
 
 
 def bounds_of(condition: Fn, left: ItemType, right: ItemType) -> tuple[Bounds, ...]:
-    """What each pair that matches says of a column of either side, those of one type."""
+    """Bounds that the condition implies for pairs of columns of one type, one from each side."""
     found: dict[tuple[str, str], Bounds] = {}
     for form, operator in _compared(condition):
         names = form.apart()
@@ -121,7 +121,7 @@ def bounds_of(condition: Fn, left: ItemType, right: ItemType) -> tuple[Bounds, .
 def _of_difference(
     form: _Linear, names: tuple[str, str], operator: str, of: ItemType
 ) -> Iterator[Bounds]:
-    """What `form <= 0`, or `form == 0`, says, where the form is of two columns."""
+    """Bounds that `form <= 0` or `form == 0` implies; the form is the difference of two columns."""
     apart = form.constant or (timedelta() if of in _EPOCHS else 0)
     if isinstance(apart, timedelta) != (of in _EPOCHS):
         return
@@ -140,7 +140,7 @@ def _whole(value: Any, to: Any) -> Any:
 
 
 def _measured(item: ItemType, name: str) -> ItemType | None:
-    """The type of a column, if distances in it are exact; integers are one type."""
+    """The type of a column if its distances are exact, else None; all integers are one type."""
     of = item.column(name) if isinstance(item, Row) else None
     if of is not None and is_integer(of):
         return LONG
@@ -154,7 +154,9 @@ def _both(one: Bounds, other: Bounds) -> Bounds:
 
 
 def shared_parts(bounds: Bounds, left: ItemType) -> SharedParts | None:
-    """The stretches by which rows meet that are within bounds; None where these have no end."""
+    """Interval numbers that rows within the bounds share; None where a bound is missing or too
+    wide.
+    """
     of = _measured(left, bounds.left)
     if bounds.low is None or bounds.high is None or of is None:
         return None
@@ -171,7 +173,7 @@ def shared_parts(bounds: Bounds, left: ItemType) -> SharedParts | None:
 
 
 def _stretch(name: str, of: ItemType, length: Any, offset: int) -> Fn:
-    """The number of the stretch in which a column is, and so many further; null of null."""
+    """The number of the interval that holds a column, plus an offset; null of null."""
     value = field_of(Param(ITEM), name)
     since = Op("-", (value, Const(_EPOCHS[of][0]))) if of in _EPOCHS else value
     number: Expr = Op("//", (since, Const(length)))
@@ -210,13 +212,15 @@ class _Linear:
 
 
 def _compared(condition: Fn) -> Iterator[tuple[_Linear, str]]:
-    """What is at most 0 (`<=`), or 0 (`==`), where the condition is true, as far as it is read."""
+    """Linear forms that are at most 0 (`<=`) or equal 0 (`==`) where the condition holds; others
+    are skipped.
+    """
     if condition.tree is None or len(condition.params) != 2:
         return
     for compare in _conjuncts(condition.tree):
         operand, *others = compare.args
         for operator, following in zip(compare.name.split(","), others, strict=True):
-            # a number beside a distance of times is none: the types say so
+            # A number added to a distance of times has no type: `_linear` raises a TypeError.
             with suppress(TypeError):
                 yield from list(_difference(operand, operator, following, condition.params))
             operand = following
@@ -241,7 +245,7 @@ def _difference(
 
 
 def _inside(tree: Expr) -> Expr:
-    """What an absolute value is of."""
+    """The operand of an absolute value; other trees unchanged."""
     match tree:
         case Op("abs", (inner,), ()):
             return inner
@@ -281,9 +285,8 @@ def _linear(tree: Expr, params: tuple[str, ...]) -> _Linear | None:
 # Joins on keys of other names: the right side is renamed, and the key has one name.
 #
 # `a -> join(right=b, on={"id": "ref"})` is `a -> join(right=c, on="id")` with `c = b ->
-# rename(id="ref")`, so whoever comes later knows one form of a join. A column of the right that
-# has the name of a left key already makes way: it gets the suffix of the join, under which it
-# comes out.
+# rename(id="ref")`, so later passes know one form of a join. A column of the right that has the
+# name of a left key gets the suffix of the join, under which the output has it.
 
 
 def with_one_name(typed: Typed) -> Typed:
@@ -309,7 +312,9 @@ def with_one_name(typed: Typed) -> Typed:
 
 
 def _has_names_apart(node: Node) -> bool:
-    """Whether it does; a condition looks at the columns under the names that they have."""
+    """True if a key of the node has different names on its two sides; false with a condition, which
+    reads the columns by their own names.
+    """
     if node.args.get("where") is not None:
         return False
     return any(arg.kind == "key" and _pairs(node.args[arg.name]) for arg in node.op.args)
@@ -342,28 +347,27 @@ def _of_one_name(typed: Typed, node: Node, taken: set[NodeId]) -> Iterator[Node]
 def _renames(
     item: ItemType, on: Collection[str], of_right: Collection[str], suffix: str | None
 ) -> tuple[tuple[str, str], ...]:
-    """The new name and the old one of what a join calls otherwise than the right side does."""
+    """New and old name of each column of the right that the join names differently."""
     keys = [(new, old) for new, old in zip(on, of_right, strict=True) if new != old]
     names = item.names if isinstance(item, Row) else ()
     others = set(names) - set(of_right)
-    # Of rows that are only asked for nobody sees how they are called; the others have a suffix.
+    # A semijoin has no suffix and drops the right columns, so any free name will do.
     away = {name: free_name(name + (suffix or ""), names) for name in others & set(on)}
     return (*keys, *((new, old) for old, new in sorted(away.items())))
 
 
-# Joins with a condition, as plans have them: made of joins without one.
+# Joins with a condition, as plans have them: expanded to joins without one.
 #
-# The pairs of a join with a condition are a filter of the pairs of equal keys. Whether a row has
-# a match depends on what it is and on the other side, so the rows that have one are those that
-# are in some pair: they are found by their columns, and a row stays, or is padded, that is not
-# among them.
+# The pairs of a join with a condition are a filter of the pairs of equal keys. A row's match
+# depends on its value and on the other side alone, so rows with a match are those that occur in
+# some pair: a semijoin on all columns finds them, an antijoin the rows that are dropped or padded.
 #
 #     pairs = left -> join(right=others, on=key) -> filter(condition)
 #     left -> join(right=pairs, on=all of the left's columns, how="anti") -> padded
 #
-# So who plans, optimizes or runs a program knows no conditions: how pairs and matches change,
-# what they look up, and by what they are cut, holds for these as well. What a program means is
-# not defined by this: the reference goes by the definition.
+# So planning, optimizing and running a program need no conditions: updates, lookups and
+# partitioning of pairs and matches follow from these operators. This expansion is no definition:
+# the reference interpreter follows the language page.
 
 
 def without_conditions(typed: Typed) -> Typed:
@@ -384,7 +388,7 @@ def without_conditions(typed: Typed) -> Typed:
 
 
 def bounds_seen(typed: Typed) -> Iterator[str]:
-    """What the conditions of joins say of how far apart rows are that match, for people."""
+    """Bounds of matching rows that the conditions of joins imply, as sentences for people."""
     for node in filter(_has_condition, typed.graph):
         sides = tuple(typed.types[end].item for end in node.inputs)
         for bounds in bounds_of(node.args["where"], *sides):
@@ -426,9 +430,9 @@ class _Side:
     read: Endpoint
     row: Row
     called: Mapping[str, str]
-    """What its columns are called in the pairs: there they have the values that they have here."""
+    """Names of its columns in the pairs, where they have unchanged values."""
     becomes: Mapping[str, str]
-    """What its columns are called in the output."""
+    """Names of its columns in the output."""
 
 
 @dataclass(slots=True)
@@ -442,7 +446,7 @@ class _Expansion:
     made: list[Node] = field(default_factory=list)
 
     def nodes(self) -> list[Node]:
-        """The nodes, the last of which is called as the join."""
+        """The nodes; the last one has the name of the join."""
         how = self.node.args["how"]
         pairs, sides = self._pairs()
         if how in ("semi", "anti"):
@@ -464,7 +468,7 @@ class _Expansion:
         return Endpoint(free)
 
     def _pairs(self) -> tuple[Endpoint, tuple[_Side, _Side]]:
-        """The pairs that match, and the sides as they stand in them."""
+        """The matching pairs, and the sides with the names of their columns in the pairs."""
         keys = sides_of_key(self.node.args["on"] or ())
         names = {*self.rows[0].names, *self.rows[1].names}
         sides = (self._side(0, keys, names), self._side(1, keys, names))
@@ -499,7 +503,7 @@ class _Expansion:
         return _Side(self.node.inputs[i], row, called, becomes)
 
     def _keyed(self, side: _Side, own: tuple[str, ...], key: tuple[str, ...]) -> Endpoint:
-        """The rows of a side as they are joined: each column under its name in the pairs."""
+        """The rows of a side before the join: each column under its name in the pairs."""
         read, names = side.read, list(zip(own, key, strict=True))
         computed = [
             (side.called[name], column(name))
@@ -540,14 +544,14 @@ class _Expansion:
         return self._renamed(pairs, columns)
 
     def _matched(self, pairs: Endpoint, side: _Side, how: str) -> Endpoint:
-        """The rows of a side that are, or are not, in a pair."""
+        """The rows of a side that occur in a pair (`semi`), or in none (`anti`)."""
         own = tuple(side.called[name] for name in side.row.names)
         found = self._add("part", SELECT, {"columns": own}, pairs)
         found = self._renamed(found, {new: old for old, new in side.called.items()})
         return self._add(how, JOIN, {"on": side.row.names, "how": how}, side.read, found)
 
     def _padded(self, pairs: Endpoint, side: _Side) -> Endpoint:
-        """The rows of a side that are in no pair, the columns of the other null."""
+        """The rows of a side that occur in no pair, with nulls for the columns of the other."""
         assert isinstance(self.output, Row)
         alone = self._renamed(self._matched(pairs, side, "anti"), side.becomes)
         nulls = [f for f in self.output.fields if f.name not in side.becomes.values()]
@@ -559,15 +563,15 @@ class _Expansion:
 
 
 def _new_name(name: str, names: set[str]) -> str:
-    """A name that no column has, noted as taken."""
+    """A name that no column has; it is added to `names`."""
     free = free_name(name, names)
     names.add(free)
     return free
 
 
 def _shared_parts(condition: Fn, left: Row, right: Row) -> Sequence[SharedParts]:
-    """By what rows that match are brought together: equal columns, else one that is near another,
-    else all of them.
+    """Shared parts by which matching rows are joined: equal columns, else one pair of near columns,
+    else a constant, which pairs all rows.
     """
     equal = equal_columns(condition, left, right)
     if equal:

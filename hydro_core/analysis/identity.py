@@ -1,4 +1,4 @@
-"""What tells the parts of a program apart: what they do, over the types that they are applied to.
+"""Identity of operators and functions: their normal form, with the types of their arguments.
 
 Functions of one normal form over the same types become one object, and equal text over other types
 becomes another function, so arguments are equal exactly if they may stand for each other. `select`,
@@ -24,17 +24,19 @@ from hydro_core.types.item import UNKNOWN, ItemType, Row, Tuple
 
 @dataclass(slots=True)
 class _Identities:
-    """What stands for all that do the same."""
+    """One representative for each class of equal functions and projections."""
 
     functions: dict[object, Fn] = field(default_factory=dict)
     projections: dict[object, tuple[OpSpec, Args]] = field(default_factory=dict)
 
 
 def with_typed_functions(typed: Typed) -> Typed:
-    """The program, in which functions are equal exactly if they do the same over the same types."""
+    """The program, in which two functions are equal exactly if they compute the same over the same
+    types.
+    """
     known = _Identities()
     uses = [use for node in typed.graph for use in functions_in(node, typed)]
-    # of two that do the same, one that takes its item whole says more to whoever reads it
+    # Of equal functions, the one with a single parameter (the whole item) is easier to read.
     for fn, over in sorted(uses, key=lambda use: len(use[0].params)):
         known.functions.setdefault(_key(fn, over), replace(fn, over=over))
     nodes = [_with_typed_functions(node, typed, known) for node in typed.graph]
@@ -43,7 +45,7 @@ def with_typed_functions(typed: Typed) -> Typed:
 
 
 def without_typed_functions(graph: Graph) -> Graph:
-    """The graph, in which a function is what its text says, whatever it is applied to."""
+    """The graph, in which a function is equal to another by its text, for any types."""
     nodes = []
     for node in graph:
         made = [(n, mapped(v, lambda fn: replace(fn, over=()))) for n, v in node.args.entries]
@@ -59,7 +61,7 @@ def functions_in(node: Node, typed: Typed) -> Iterator[tuple[Fn, Types]]:
 
 
 def _key(fn: Fn, over: Types) -> object:
-    # what is called with several arguments must take just as many
+    # A function that is called with several arguments must have as many parameters.
     return (known_by(fn, over), over, len(fn.params) if len(over) > 1 else 1)
 
 
@@ -93,9 +95,9 @@ def mapped(value: Any, change: Callable[[Fn], Fn]) -> Any:
 
 
 def applied_to(node: Node, arg: Arg | None, typed: Typed) -> Types:
-    """The types of what the functions in an argument of the node are applied to.
+    """The types of the arguments of the functions in an argument of the node.
 
-    What goes on from a stored result has that first, and what comes in last.
+    A step's function takes the stored result first and the arriving item last.
     """
     if not node.inputs:
         return ()
@@ -110,7 +112,7 @@ def applied_to(node: Node, arg: Arg | None, typed: Typed) -> Types:
 
 
 def _accumulator(node: Node, typed: Typed, value: ItemType, *, pairs: bool) -> ItemType:
-    """The type of the first argument of a step, as far as it can be told."""
+    """The type of the first argument of a step; UNKNOWN where the node does not determine it."""
     if "init" not in node.args:
         return value
     output = typed.types[Endpoint(node.id)].item
@@ -120,8 +122,8 @@ def _accumulator(node: Node, typed: Typed, value: ItemType, *, pairs: bool) -> I
 
 
 def projection(node: Node, typed: Typed) -> Make | None:
-    """The row that the node makes of its row, its columns in their order, in normal form; None if
-    it does something else.
+    """The row that the node computes from its row, its columns in order, in normal form; None if
+    the node is no projection.
     """
     cls = node.cls
     if not is_itemwise(cls) or cls.gives is not ItemEffect.ONE:
@@ -148,7 +150,7 @@ def _kept(item: Row, name: str) -> Expr:
 
 
 def _expression(fn: Fn, item: Row) -> Expr | None:
-    """The expression that a function is, if it is no more than that."""
+    """The expression of a function whose body is nothing else."""
     return None if any(declared(fn)) else normal_tree(fn, (item,))
 
 

@@ -57,7 +57,7 @@ from hydro_core.types.records import NAME
 # Types: the items that every stream carries, their order, and where null is impossible.
 
 
-# Diagnostics of the analyses, each with its place and its cure in the program's own words.
+# Diagnostics of the analyses, each with its location and its help in the program's own words.
 
 
 def of_type(node: Node, problem: TypeProblem, inputs: Sequence[ItemType]) -> Diagnostic:
@@ -80,7 +80,7 @@ def _place(node: Node, place: tuple[int, int]) -> Span | None:
 
 
 def of_schema(graph: Graph, node: Node) -> Diagnostic:
-    """An input of which neither the program nor the caller nor data says the type."""
+    """An input without a type: neither the program nor the caller nor data gives one."""
     name = node.args["name"]
     others = [n.id for n in graph if n is not node] + [*graph.sinks]
     meant = did_you_mean(name, others)
@@ -100,7 +100,7 @@ def of_schema(graph: Graph, node: Node) -> Diagnostic:
 
 
 def of_order(graph: Graph, node: Node, port: Port, endpoint: Endpoint) -> Diagnostic:
-    """An operator that needs an order which its input has not."""
+    """An operator whose input lacks the order that it needs."""
     reader = f"`{node.op.name}`"
     several = len(node.op.inputs) > 1
     wants = f"{reader} needs an ordered input" + (f" at `[{port.name}]`" if several else "")
@@ -137,16 +137,16 @@ def _said(node: Node, endpoint: Endpoint) -> str:
     return f"what `{node.op.name}` gives" if is_generated(node) else f"`{endpoint}`"
 
 
-# Types: what items every stream carries, and whether they stand in an order.
+# Types: the items of every stream, and their order.
 #
-# Item types are the least fixpoint from "no item" upwards: a cycle takes the type of what flows
-# into it, widened by what comes back. Orders are the greatest fixpoint from "ordered" downwards
-# across ticks; within a cycle of one tick there is no order, since items come round as they are
-# found.
+# Item types are the least fixpoint from "no item" upwards: a stream of a cycle has the common type
+# of its entry and its feedback. Orders are the greatest fixpoint from "ordered" downwards across
+# ticks; within a cycle of one tick there is no order, since items come round as they are found.
 
 
 MOST_WIDENINGS = 60
-"""A stream's type may widen so often before it is said to grow without end."""
+"""Largest number of times that a stream's type may grow before the program is refused as endless.
+"""
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class Typed:
     types: Mapping[Endpoint, StreamType] = field(metadata={NAME: "streams"})
 
     def of(self, node: NodeId) -> StreamType:
-        """What a node gives, on any of its ports; of a sink, what flows into it."""
+        """The type of a node's output, on its first port; for a sink, the type of its input."""
         reader = self.graph[node]
         ports = [port for port in outputs(reader) if port in self.types]
         return self.types[ports[0] if ports else reader.inputs[0]]
@@ -236,7 +236,9 @@ class _Items:
         self.problems.append(_unsettled(self.graph[group[0]], before[0], self.of[group[0]]))
 
     def _rise(self, group: tuple[NodeId, ...]) -> bool:
-        """Widens the types of a cycle until they hold; False with a problem if they never do."""
+        """Raises the types of a cycle to their fixpoint; False, with a problem recorded, if there
+        is none.
+        """
         readers: dict[NodeId, list[NodeId]] = {name: [] for name in group}
         for name in group:
             for endpoint in self.graph[name].inputs:
@@ -250,7 +252,7 @@ class _Items:
             try:
                 found = self._type(node)
             except TypeProblem:
-                # What cannot be typed yet may be, once more is known.
+                # An operator that has no type yet may have one once more of its inputs are known.
                 continue
             both = common_type(before, found)
             if both == before:
@@ -277,7 +279,7 @@ class _Items:
         if node.op is SOURCE and node.args["schema"] is None:
             return self._schema(node)
         found = node.op.result(node.args, self._inputs(node))
-        # What comes round may be null: types are equal whether it may or not.
+        # Items of a feedback may be null: type equality in the loop must not depend on it.
         return nullable(found) if self.cyclic else found
 
     def _inputs(self, node: Node) -> tuple[ItemType, ...]:
@@ -392,11 +394,11 @@ def _mixed_sinks(graph: Graph, items: Mapping[NodeId, ItemType]) -> list[Diagnos
     return problems
 
 
-# Which streams surely have no null among their items.
+# Streams whose items are never null.
 #
-# A null item is an item, but pairs, rows with computed columns and results by key are made as
-# they come, and whoever passes items on has a null only where one was. So what is asked of such a
-# stream never meets a null in the place of a row.
+# A null item is an item, but operators that build pairs, rows with computed columns, or keyed
+# results never build a null, and operators that forward items have a null only where their input
+# has one. So lookups of such a stream find no null in the position of a row.
 
 
 def never_null(graph: Graph, given: Collection[NodeId] = ()) -> frozenset[NodeId]:
@@ -421,7 +423,7 @@ def _is_never_null(node: Node, found: set[NodeId]) -> bool:
 
 
 def _makes_items(node: Node) -> bool:
-    """Whether an operator makes its items itself, none of them null."""
+    """True if the operator builds its items itself, and none of them is null."""
     cls, found = node.cls, False
     match cls:
         case PerItem(ItemEffect.ONE):

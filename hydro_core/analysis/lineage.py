@@ -12,7 +12,7 @@ from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.lang.comments import Comments
 from hydro_core.types.item import FieldPath, ItemType, Row, leaves
 
-# Lineage: which fields of the inputs each field of each output is, or is computed from.
+# Lineage: for each field of each output, the input fields that it copies or is computed from.
 #
 # The maps of the operators are composed from the sources on; around a cycle to the least
 # fixpoint. Where several streams add up, a field has what it has in any of them.
@@ -24,7 +24,7 @@ SourceField = tuple[str, FieldPath]
 
 @dataclass(frozen=True, slots=True)
 class FieldLineage:
-    """Of one field: the input fields whose very value it is, and those it depends on else."""
+    """Lineage of one field: the input fields that it copies, and the others that it depends on."""
 
     equal: frozenset[SourceField] = frozenset()
     computed: frozenset[SourceField] = frozenset()
@@ -89,7 +89,7 @@ def _field(
         return _union(
             _at(streams[node.inputs[f.input]], (*f.path, *rest)) for f in fields.equal[key]
         )
-    # a leaf of whose inside alone the map speaks is made of all of that
+    # A leaf whose inner fields the map names depends on all of them.
     inside = [*fields.equal.items(), *fields.computed.items()]
     found = _union(
         _at(streams[node.inputs[f.input]], f.path)
@@ -119,19 +119,19 @@ def _union(parts: Iterable[FieldLineage]) -> FieldLineage:
     )
 
 
-# What a program says of columns: of its inputs', and of its outputs' where they came unchanged.
+# Descriptions of columns: those of inputs, and those of outputs where the value is unchanged.
 #
-# A column of an output has the description that the last operator gave it that it passed through,
-# else that of the input's column whose very value it is, or is wherever a join has not padded it.
+# A column of an output has the description that the last operator on its way gave it, else that of
+# the input's column that it copies everywhere, apart from rows that a join has padded.
 
 
 Descriptions = Mapping[str, Mapping[str, str]]
-"""By the name of an input or of an output, its columns of which something is said."""
+"""Column descriptions by the name of an input or of an output; columns without one are absent."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnDescriptions:
-    """What is said of the columns of a program."""
+    """The descriptions of a program's columns."""
 
     inputs: Descriptions
     outputs: Descriptions
@@ -141,8 +141,8 @@ def described(program: Typed, comments: Comments) -> ColumnDescriptions:
     """The descriptions of columns.
 
     Args:
-        program: as it is written: a plan may have made one operator of several.
-        comments: those of its text.
+        program: the program as it is written; a plan may have merged several operators into one.
+        comments: the comments of its text.
     """
     said = _Description(program, comments)
     inputs = {name: said.of(Endpoint(node.id)) for name, node in program.graph.sources.items()}
@@ -160,7 +160,7 @@ class _Description:
         self._maps: dict[NodeId, FieldMap | None] = {}
 
     def of(self, stream: Endpoint) -> Mapping[str, str]:
-        """What is said of a stream's columns."""
+        """The descriptions of a stream's columns."""
         columns = _columns(self._program.types[stream].item)
         found = {column: self._field(stream, (column,)) for column in columns}
         return {column: text for column, text in found.items() if text}

@@ -18,21 +18,21 @@ from hydro_core.lang.source import did_you_mean
 from hydro_core.types.item import FieldPath, ItemType, Order, Tuple, at, leaves
 from hydro_core.types.values import canonical
 
-# Slices: which items of every stream can matter for some rows of an output.
+# Slices: the items of every stream that can matter for some rows of an output.
 #
-# What is asked of an output goes backwards through the program, to what is asked of the inputs of
-# each operator: conditions on fields that an item must meet to matter, and how many ticks it may
-# be old. The rules are read off the catalogue's columns, as the partitioning analysis reads them.
-# An item that is left out cannot change what was asked for; of those that are kept, some may not
-# matter.
+# A demand on an output goes backwards through the program, to demands on the inputs of each
+# operator: conditions on the fields of an item, and its largest age in ticks. The rules are read
+# off the catalogue's columns, as the partitioning analysis reads them. A slice is an upper bound:
+# an item outside it cannot change the demanded rows; an item inside it may have no effect.
 
 
 FOREVER = 1 << 62
 """The age of items of any tick."""
 MOST_NEEDS = 8
-"""So many alternatives are told apart of what is asked of a stream."""
+"""Most alternatives in the demand on a stream; more are replaced by one that covers all."""
 _MOST_VISITS = 40
-"""An operator that is asked for more and more, once more around its cycle, is asked for all."""
+"""An operator whose demand still grows after so many visits (a cycle) gets a demand for all items.
+"""
 
 InputPosition = tuple[NodeId, int]
 """An input of an operator, by its position."""
@@ -40,7 +40,7 @@ InputPosition = tuple[NodeId, int]
 
 @dataclass(frozen=True)
 class KnownValues:
-    """Values that a field may have: those of `column`, which were asked for."""
+    """Values that a field may have: the demanded values of `column`."""
 
     column: str
     values: tuple[Any, ...] = field(compare=False, repr=False)
@@ -65,38 +65,39 @@ Condition = tuple[FieldPath, KnownValues | SeenValues]
 
 
 class ItemDemand(NamedTuple):
-    """Items that are asked for: those that meet all conditions, up to `age` ticks ago."""
+    """Demanded items: those that satisfy all conditions and are at most `age` ticks old."""
 
     conditions: frozenset[Condition]
     age: int
 
 
 Needs = frozenset[ItemDemand]
-"""Alternatives; none: nothing is asked for."""
+"""Alternatives; the empty set demands nothing."""
 
 
 @dataclass(frozen=True)
 class OutputSlice:
-    """What can matter for some rows of an output."""
+    """The demand on every stream, for some rows of an output."""
 
     steps: Steps
     output: str
     where: Mapping[FieldPath, KnownValues]
-    """What was asked for: the values of fields of the output's rows."""
+    """The demand on the output: values of fields of its rows."""
     edges: Mapping[InputPosition, Needs]
-    """What is asked of the inputs of operators; one that is not there is asked for nothing."""
+    """The demands on the inputs of operators; an absent input has none."""
     streams: Mapping[NodeId, Needs]
 
     @property
     def inputs(self) -> Mapping[str, Needs]:
-        """What is asked of each input of the program, in their order."""
+        """The demand on each input of the program, in their order."""
         sources = self.steps.sources
         return {s.name: self.streams.get(node, frozenset()) for node, s in sources.items()}
 
     @cached_property
     def recent(self) -> int | None:
-        """So many ticks back all of them count; of earlier ones those in which rows came, and the
-        first. None: all of them count, since what is kept grows or changes by itself.
+        """The number of past ticks that must be replayed one by one; of earlier ticks only those
+        with rows, and the first. None: all ticks must be replayed, since some stored state grows or
+        changes without input.
         """
         found = 0
         for node, needs in self.streams.items():
@@ -109,9 +110,9 @@ class OutputSlice:
 
     @cached_property
     def past_at_once(self) -> bool:
-        """Whether what came before the ticks of `recent` may as well come in one tick, the first.
+        """True if all rows before the ticks of `recent` may be replayed in one tick, the first.
 
-        What it goes through then gives for all of it what it gives tick by tick.
+        Every operator that reads them gives for their sum what it gives tick by tick.
         """
         old = [n for n, needs in self.streams.items() if any(n.age == FOREVER for n in needs)]
         types = self.steps.typed.types
@@ -124,17 +125,17 @@ class OutputSlice:
         )
 
     def upstream(self, edge: InputPosition) -> frozenset[NodeId]:
-        """The operators of which what enters at the edge is made."""
+        """The operators upstream of the edge."""
         node, position = edge
         return frozenset(behind(self.steps.typed.graph, [self.steps.of[node].inputs[position]]))
 
     def before(self, edge: InputPosition) -> frozenset[str]:
-        """The inputs of the program of which what enters at the edge is made."""
+        """The inputs of the program upstream of the edge."""
         found = self.upstream(edge)
         return frozenset(s.name for node, s in self.steps.sources.items() if node in found)
 
     def blocker(self, name: str) -> Node | None:
-        """The operator because of which all items of an input can matter; None: there is none."""
+        """The operator that makes all items of an input matter; None if there is none."""
         start = next(node for node, s in self.steps.sources.items() if s.name == name)
         if all(need.conditions for need in self.streams.get(start, ())):
             return None
@@ -156,13 +157,14 @@ class OutputSlice:
 def slice_of(
     typed: Typed, output: str, where: Mapping[FieldPath, KnownValues], steps: Steps | None = None
 ) -> OutputSlice:
-    """What can matter for the rows of an output that have one of some values in each of its fields.
+    """The slice for the rows of an output that have one of the given values in each of the fields.
 
     Args:
         typed: the program.
         output: the name of one of its outputs.
         where: values, by the fields of the output's items; a field is a leaf.
-        steps: those of the program, if they are known: several slices may share them.
+        steps: the steps of the program, if they are computed already; several slices may share
+            them.
     """
     steps = steps or steps_of(typed)
     conditions = frozenset(where.items())
@@ -181,12 +183,12 @@ def slice_of(
 
 
 def all_columns(typed: Typed, output: str) -> Mapping[FieldPath, KnownValues]:
-    """A condition on every field of an output, for which the values are yet to be found."""
+    """A condition on every field of an output; the values are not known yet."""
     return {path: KnownValues(".".join(path), ()) for path, _ in leaves(typed.outputs[output].item)}
 
 
 class _Backwards:
-    """What is asked, grown until nothing more is asked of anything."""
+    """Demands on all streams, grown to the least fixpoint."""
 
     def __init__(self, steps: Steps, typed: Typed) -> None:
         self._steps, self._typed = steps, typed
@@ -196,7 +198,7 @@ class _Backwards:
         self._visits = Counter[NodeId]()
 
     def ask(self, edge: InputPosition, more: Iterable[ItemDemand]) -> None:
-        """Adds to what is asked of an input of an operator, and so of the stream that enters."""
+        """Adds to the demand on an input of an operator, and so on the stream that enters."""
         known = self.edges.get(edge, frozenset())
         new = _fewest([*known, *more])
         if new == known:
@@ -222,7 +224,7 @@ class _Backwards:
 
 
 def _back(step: FlowStep, need: ItemDemand) -> Iterator[tuple[InputPosition, ItemDemand]]:
-    """What is asked of each input of an operator of which something is asked."""
+    """The demand on each input of an operator, from one demand on its output."""
     age = _aged(step.node, need.age)
     found = [_conditions(step, i, need.conditions) for i in range(len(step.inputs))]
     for i, conditions in enumerate(found):
@@ -231,10 +233,10 @@ def _back(step: FlowStep, need: ItemDemand) -> Iterator[tuple[InputPosition, Ite
 
 
 def _conditions(step: FlowStep, i: int, conditions: frozenset[Condition]) -> frozenset[Condition]:
-    """What holds of an item of an input if it has a part in an item that meets the conditions.
+    """Conditions on an item of an input that takes part in an item with the given conditions.
 
-    Where every item of the output comes of one of the input's, it holds of the fields that are
-    kept. Where items of one key come together, those of the key are needed all.
+    Where every item of the output comes from one item of the input, conditions on copied fields
+    apply. Where items of one key are combined, conditions on fields of the key apply.
     """
     found: set[Condition] = set()
     if step.adds_up or (step.linear[i] and len(step.inputs) > 1):
@@ -247,10 +249,11 @@ def _conditions(step: FlowStep, i: int, conditions: frozenset[Condition]) -> fro
 
 
 def _met(step: FlowStep, i: int, found: list[frozenset[Condition]]) -> frozenset[Condition]:
-    """The condition that an item finds a partner on the other side, where that is what it is for.
+    """The condition that an item has matched items on the other side, where it has no effect
+    without.
 
-    Without a partner it has no effect if the operator is linear in the other side: nothing in gives
-    nothing out, key by key.
+    Without a match the item has no effect if the operator is linear in the other side: an empty
+    side gives an empty result, key by key.
     """
     if step.key is None or step.adds_up or len(step.inputs) < 2:
         return frozenset()
@@ -284,7 +287,9 @@ def _paths(terms: Iterable[KeyTerm]) -> list[FieldPath]:
 
 
 def _aged(node: Node, age: int) -> int:
-    """How old items of the input may be where those of the output are up to `age` ticks old."""
+    """The largest age of items of the input for items of the output that are at most `age` ticks
+    old.
+    """
     match node.spec.state:
         case State.NONE:
             more = 0
@@ -298,7 +303,7 @@ def _aged(node: Node, age: int) -> int:
 
 
 def _fewest(needs: Iterable[ItemDemand]) -> Needs:
-    """The alternatives without those that another one covers; of too many, one that covers all."""
+    """The alternatives that no other one covers; of too many, one that covers all."""
     distinct = frozenset(needs)
     least = frozenset(
         need
@@ -313,20 +318,22 @@ def _fewest(needs: Iterable[ItemDemand]) -> Needs:
     return frozenset([ItemDemand(common, max(need.age for need in least))])
 
 
-# Slices in words: what of each input can matter, and why where all of it can.
+# Slices in words: the rows of each input that can matter, and the reason where all can.
 
 
 @dataclass(frozen=True, slots=True)
 class SliceAnswer:
-    """What of each input can matter for rows of an output with given values in some columns."""
+    """For rows of an output with given values in some columns: the rows of each input that can
+    matter.
+    """
 
     slice: OutputSlice
     columns: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """For each input the alternatives: of which columns each asks for values.
+        """For each input its alternatives: the columns whose values each one demands.
 
-        An input of which all can matter has `{}`; one of which nothing can has no alternatives.
+        An input whose rows all can matter has `{}`; an input without effect has no alternatives.
         """
         return {
             name: [
@@ -343,7 +350,7 @@ class SliceAnswer:
 
 
 def slice_answer(typed: Typed, output: str, columns: Sequence[str]) -> SliceAnswer:
-    """What of each input can matter for rows of an output with given values in some columns.
+    """The slice for rows of an output with given values in some columns, for any values.
 
     Raises:
         ProgramError: there is no such output, or no such column (code `name`).
@@ -376,7 +383,9 @@ def column_of(typed: Typed, output: str, column: str) -> FieldPath:
 
 
 def path_name(path: FieldPath, item: ItemType | None = None) -> str:
-    """A field as a column is named; places in tuples, where the item is known, from `_1` on."""
+    """The name of a field as a column; positions in tuples, where the item is known, count from
+    `_1`.
+    """
     parts: list[str] = []
     for i, step in enumerate(path):
         is_place = item is not None and isinstance(at(item, path[:i]), Tuple)
@@ -385,7 +394,7 @@ def path_name(path: FieldPath, item: ItemType | None = None) -> str:
 
 
 def in_words(found: OutputSlice, name: str) -> str:
-    """Which rows of an input can matter."""
+    """The rows of an input that can matter, in words."""
     needs = sorted(found.inputs[name], key=repr)
     if not needs:
         return "none of its rows can matter"
@@ -435,7 +444,7 @@ def _since(age: int) -> str:
 
 
 def _reason(node: Node) -> str:
-    """Why the operator can need all items for any of its results."""
+    """The reason why any result of the operator can need all items."""
     who = _who(node)
     match node.spec.partition:
         case Never(why):

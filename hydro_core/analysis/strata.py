@@ -1,8 +1,8 @@
-"""Strata: blocking inputs come from an earlier stratum, and there are as few strata as that allows.
+"""Strata: blocking inputs come from an earlier stratum, and there are as few strata as possible.
 
 The number of a component is the largest, over its inputs of this tick, of the producer's number,
-plus one if the input blocks. What is read of the tick before is there from the beginning. A cycle
-in which an operator waits, within the tick, for its own output cannot run.
+plus one if the input blocks. Streams of the tick before are complete from the beginning. A cycle
+whose operator depends, within the tick, on its own complete output cannot run.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _number(graph: Graph, group: tuple[NodeId, ...], numbers: Mapping[NodeId, in
 
 
 def _blocked(graph: Graph, before: Successors, cycle: frozenset[NodeId]) -> Diagnostic | None:
-    """What is wrong with a cycle of one tick: None if no input in it blocks."""
+    """The diagnostic of a cycle within one tick; None if no input in it blocks."""
     ways = [
         (shortest_path(before, endpoint.node, node.id, cycle), node, port, endpoint)
         for node in graph
@@ -101,7 +101,7 @@ def _blocked(graph: Graph, before: Successors, cycle: frozenset[NodeId]) -> Diag
 def _complaint(
     graph: Graph, way: list[NodeId], node: Node, port: Port, endpoint: Endpoint
 ) -> Diagnostic:
-    """`way` leads with the stream from the blocked node to the one whose output it waits for."""
+    """`way` is the path from the blocked node to the node whose output must be complete first."""
     several = len(node.op.inputs) > 1
     entry = f"[{port.name}]{shown(node)}" if several else shown(node)
     steps = " -> ".join([*(shown(graph[name]) for name in way), entry])
@@ -120,6 +120,8 @@ def _complaint(
 
 
 def shown(node: Node) -> str:
-    """A node as a cycle prints it: its operator, and its name if the program gave it one."""
+    """The text of a node in a diagnostic of a cycle: its operator, and its name if the program gave
+    it one.
+    """
     plain = is_generated(node) or node.id == node.op.name
     return f"{node.op.name}()" if plain else f"{node.id}: {node.op.name}()"

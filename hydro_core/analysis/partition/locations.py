@@ -23,30 +23,34 @@ from hydro_core.analysis.partition.terms import (
 from hydro_core.ir.graph import NodeId
 from hydro_core.types.item import FieldPath
 
-# Where the items of every stream lie, for a given routing of the inputs: locations as types.
+# Locations: for a given routing of the inputs, the shard of every item of every stream.
 #
-# A stream is whole on every shard, or it is cut; then it has a set of terms at each of which
-# every item lies (`terms`). From "at all terms" downwards to the greatest fixpoint: every item
-# has a finite derivation, over ticks and within one, so claims that all operators confirm hold by
-# induction on it. A choice is accepted by this check alone, wherever it comes from.
+# A stream is whole on every shard, or it is cut. A cut stream has a set of terms, and every item
+# lies at each of them (`terms`). The check starts with all terms and goes down to the greatest
+# fixpoint. Every item has a finite derivation, over ticks and within one, so claims that all
+# operators confirm hold by induction on it. A choice is accepted by this check alone, however it
+# was found.
 
 
 RoutingTerms = Mapping[str, KeyTerm]
-"""The inputs that are routed by a value of their items; another is by any function of the item."""
+"""The inputs that are routed by a value of their items; other inputs are routed by any function of
+the item.
+"""
 Located = frozenset[KeyTerm] | None
-"""The terms of a stream; None: all, since no item is known to come."""
+"""The terms of a stream; None stands for all terms, since no item of the stream is known."""
 
 
 @dataclass(frozen=True)
 class Locations:
-    """What holds under a choice: the terms of the streams that are cut, and who is not served."""
+    """The result for a choice: terms of the streams that are cut, and operators that fail."""
 
     terms: Mapping[NodeId, Located]
     failed: tuple[FlowStep, ...]
-    """The operators whose items would not meet, in the order of the flow."""
+    """The operators whose items of one key would lie on different shards, in the order of the flow.
+    """
     splits: Mapping[tuple[NodeId, int], KeyTerm | None]
-    """The inputs of operators that every shard has whole, where only a part of each may be used:
-    the term over their items by which it is told; None: any one shard has them.
+    """Inputs of operators that every shard has whole while each shard may use a part only: the term
+    over their items that selects the part; None: any one shard uses them.
     """
 
 
@@ -64,21 +68,21 @@ def locate(
 def first_failed(
     steps: Steps, choice: RoutingTerms, waived: Collection[NodeId] = ()
 ) -> FlowStep | None:
-    """The first operator that a choice does not serve; None if it serves all.
+    """The first operator that a choice does not serve; None if the choice serves all.
 
-    What is waived counts as served: what it reads is then as if it had been gathered before it.
+    Waived operators count as served: their inputs are treated as gathered on every shard.
     """
     return next(_Check(steps, choice, steps.cut(), waived).failing(), None)
 
 
 def apart(steps: Steps, choice: RoutingTerms) -> frozenset[NodeId]:
-    """The operators that a choice does not serve, each as if all others were served."""
+    """The operators that a choice does not serve, each checked with all others waived."""
     cut = steps.cut()
     return frozenset(_Check(steps, choice, cut, cut).apart())
 
 
 class _Check:
-    """The terms of the streams that were settled so far."""
+    """The terms of the streams that are settled."""
 
     def __init__(
         self,
@@ -97,25 +101,27 @@ class _Check:
         return (step for step, outcome in self._outcomes() if self._fails(step, outcome))
 
     def apart(self) -> Iterator[NodeId]:
-        """Settles the streams, and gives the operators whose items do not meet."""
+        """Settles the streams, and gives the operators whose items of one key are on different
+        shards.
+        """
         return (step.node.id for step, found in self._outcomes() if isinstance(found, _KeyConflict))
 
     def _outcomes(self) -> Iterator[tuple[FlowStep, _Outcome]]:
-        """Group by group, what is known of what is cut."""
+        """The outcomes of all streams that are cut, group by group."""
         for group in self._steps.groups:
             cut = [step for step in group if step.node.id in self._cut]
             alone = len(cut) == 1 and cut[0].node.id not in cut[0].inputs
             yield from zip(cut, self._confirmed(cut, once=alone), strict=True)
 
     def _confirmed(self, group: Sequence[FlowStep], *, once: bool) -> list[_Outcome]:
-        """Takes away claims of the streams of a group until all that is left is confirmed."""
+        """Removes claims of the streams of a group until the operators confirm all that is left."""
         while True:
             outcomes = [self._take(step) for step in group]
             if once or not any(changed for _, changed in outcomes):
                 return [outcome for outcome, _ in outcomes]
 
     def _take(self, step: FlowStep) -> tuple[_Outcome, bool]:
-        """What is confirmed of a stream; and whether less was claimed of it before."""
+        """The confirmed terms of a stream, and True if its claim became smaller."""
         outcome = self._outcome(step)
         if outcome is None or (isinstance(outcome, _KeyConflict) and step.node.id in self._waived):
             return outcome, False
@@ -126,11 +132,11 @@ class _Check:
         return outcome, after != before
 
     def _fails(self, step: FlowStep, outcome: _Outcome) -> bool:
-        """Whether items that must meet are on different shards."""
+        """True if items of one key are on different shards."""
         if step.node.id in self._waived or not step.inputs:
             return False
         if outcome is None and not self._waived:
-            # Nothing says at which term those items are cut that every shard has.
+            # A merge with a whole input has no term by which that input could be cut.
             return not self._cut.issuperset(step.inputs)
         return isinstance(outcome, _KeyConflict)
 
@@ -153,8 +159,8 @@ class _Check:
         return None if terms is None else self._steps.carried(terms, step.forward[i])
 
     def _added(self, step: FlowStep, cut: list[int]) -> _Outcome:
-        """Items of any input: they lie where those of all do. One that every shard has whole is
-        cut by one term, so only that is known of its items.
+        """Items of any input: they lie at the terms that all inputs share. An input that every
+        shard has whole is cut by one term, so only that term is known of its items.
         """
         common = reduce(_intersected, (self._carried(step, i) for i in cut))
         if len(cut) == len(step.inputs):
@@ -169,7 +175,7 @@ class _Check:
         self.splits[step.node.id, i] = next(iter(terms), None) if terms else None
 
     def _met(self, step: FlowStep, key: ShardKey, cut: list[int]) -> _Outcome:
-        """Items of equal keys lie together if there is a term of the key that all inputs lie at."""
+        """Items of equal keys lie together if all inputs lie at a common term of the key."""
         terms = [self.terms[step.inputs[i]] for i in cut]
         at_key = (
             None if t is None else self._steps.carried(t, key.inputs[i])
@@ -202,7 +208,7 @@ class _Check:
 
 
 class _KeyConflict:
-    """Items that must meet do not."""
+    """Items of one key lie on different shards."""
 
 
 _APART = _KeyConflict()
@@ -224,7 +230,7 @@ def _one_of(terms: Located) -> Located:
 
 
 def _routed(source: InputLeaves, term: KeyTerm | None) -> frozenset[KeyTerm]:
-    """Where the items of an input lie: at the term, and what comes to the same."""
+    """The terms of an input's items: the routing term, and its equivalents."""
     if term is None:
         term = opaque_term(UNKNOWN, (source.name,), source.leaves)
     table: dict[KeyTerm, tuple[KeyTerm, ...]] = {}
@@ -234,7 +240,7 @@ def _routed(source: InputLeaves, term: KeyTerm | None) -> frozenset[KeyTerm]:
 
 
 def _equivalents(source: InputLeaves, leaf: FieldPath, seen: frozenset[FieldPath]) -> list[KeyTerm]:
-    """A leaf, and the unknown functions of other leaves that it is."""
+    """A leaf, and the unknown functions of other leaves that equal it."""
     found: list[KeyTerm] = [FieldAt(leaf)]
     if leaf in seen:
         return found

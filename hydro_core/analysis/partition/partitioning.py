@@ -21,16 +21,16 @@ from hydro_core.ir.graph import Node
 from hydro_core.lang.source import did_you_mean, no_such_input
 from hydro_core.types.item import FieldPath, Order, at, leaves
 
-# How a program can be cut into shards, or who forbids it, where, why, and what would help: what
-# `hydrotick partition` answers.
+# The answer of `hydrotick partition`: how a program can be cut into shards, or which operator
+# forbids it, where, why, and what helps.
 
 
 On = Mapping[str, str | Sequence[str]]
-"""Of some inputs the dotted path, or several, by which it is routed; "" is the whole item."""
+"""The dotted path, or several, by which each input is routed; "" is the whole item."""
 
 
 def partition(typed: Typed) -> Partitioning:
-    """All minimal choices by which the program can be cut, or what forbids it."""
+    """All minimal choices by which the program can be cut, or the operators that forbid it."""
     steps = steps_of(typed)
     search = ChoiceSearch(steps)
     choices = tuple(search.choices())
@@ -46,7 +46,7 @@ def partition(typed: Typed) -> Partitioning:
 
 
 def judge(typed: Typed, on: On) -> Partitioning:
-    """Whether the program can be cut by this choice, and if not, who forbids it.
+    """The answer for one given choice: it is right, or the first operator that it does not serve.
 
     Raises:
         ProgramError: there is no such input, or no such field.
@@ -104,7 +104,7 @@ _MOST_DETAILS = 6
 
 
 def _blocker(steps: Steps, step: FlowStep, wants: tuple[Origins, ...]) -> Blocker:
-    """Why no choice serves an operator; `wants`: what would, if it came alone."""
+    """The reason why no choice serves an operator; `wants`: choices that would serve it alone."""
     node = step.node
     rule = node.spec.partition
     if isinstance(rule, Never):
@@ -134,7 +134,7 @@ def _routes(origins: Origins) -> Iterator[str]:
 
 
 def _lost(steps: Steps, step: FlowStep) -> Iterator[str]:
-    """Where the fields of a key stop being fields of an input."""
+    """The operators at which the fields of a key stop being fields of an input."""
     seen: set[tuple[str, KeyTerm]] = set()
     assert step.key is not None
     for name in step.key.fields[0]:
@@ -169,8 +169,7 @@ def _ends(
         todo += before
 
 
-# How a program can be cut into shards, and the answer in words, its terms as people and programs
-# write them: `user.id`, `["0", "=_ % 2"]`.
+# The answer of the partition search in words; terms are written as `user.id`, `["0", "=_ % 2"]`.
 
 
 _MOST_SHOWN = 6
@@ -186,7 +185,7 @@ class Blocker:
     place: Span | None
     why: str
     details: tuple[str, ...] = ()
-    """Of a key: what it would be routed on, or where its fields got lost."""
+    """For a key: routings that would serve it, or the operators at which its fields got lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,10 +203,10 @@ class Replication:
 
 @dataclass(frozen=True, slots=True)
 class Partitioning:
-    """How a program can be cut into shards that do not talk to each other.
+    """How a program can be cut into shards that do not exchange rows.
 
-    The bag sum of what the shards put out is then, tick by tick, what the program puts out. Inputs
-    that a choice names are all routed by one function of the value there, the others by any
+    The bag sum of the outputs of all shards is then, tick by tick, the output of the program.
+    Inputs that a choice names are all routed by one function of the value there, the others by any
     function of their items.
     """
 
@@ -218,24 +217,26 @@ class Partitioning:
     blockers: tuple[Blocker, ...] = ()
     partial: tuple[Replication, ...] = ()
     ordered: tuple[str, ...] = ()
-    """The outputs that have an order: each shard gives its part in order, which must be merged."""
+    """The outputs that have an order: each shard's part is in order, and the parts must be merged.
+    """
     judged: bool = False
-    """It is about one choice; another one may serve where this one does not."""
+    """True if the answer is about one given choice; another choice may serve where this one fails.
+    """
     complete: bool = True
-    """False: there may be more choices than these, which are right all the same."""
+    """False: the search stopped early. The choices are right, and there may be more."""
 
     @property
     def partitionable(self) -> bool:
-        """Whether there is a choice."""
+        """True if there is a choice."""
         return bool(self.choices)
 
     @property
     def any(self) -> bool:
-        """Whether any routing serves that is a function of the item."""
+        """True if any function of the item may route every input."""
         return self.choices == ({},)
 
     def as_json(self) -> dict[str, Any]:
-        """What `--format json` prints."""
+        """The object that `--format json` prints."""
         return {
             "partitionable": self.partitionable,
             "any": self.any,
@@ -309,7 +310,7 @@ def in_words(choice: RoutingTerms) -> str:
 
 
 def place_of(span: Span | None) -> str:
-    """The place before a message: `file:line:column: `."""
+    """The location before a message: `file:line:column: `."""
     return f"{span.file}:{span.line}:{span.column}: " if span else ""
 
 
@@ -319,11 +320,11 @@ def _listed(names: Sequence[str]) -> str:
 
 
 STEP = "="
-"""A path may end in a function of what it leads to, an expression in `_`: `=_ % 2`."""
+"""A path may end in a function of the value that it leads to, an expression in `_`: `=_ % 2`."""
 
 
 def as_path(term: KeyTerm) -> list[str]:
-    """The way to a value: the steps to a field, and maybe the expression of what is there.
+    """The path to a value: the steps to a field, and possibly an expression of the value there.
 
     >>> as_path(FieldAt(("user", "id")))
     ['user', 'id']
@@ -332,7 +333,9 @@ def as_path(term: KeyTerm) -> list[str]:
     """
     if isinstance(term, FieldAt):
         return list(term.path)
-    paths = sorted(fields_of(term))  # of these, the first and the last have the least in common
+    paths = sorted(
+        fields_of(term)
+    )  # The first and the last of the sorted paths have the shortest common prefix.
     ends = zip(paths[0], paths[-1], strict=False)
     around = [step for step, _ in takewhile(lambda pair: pair[0] == pair[1], ends)]
     return [*around, STEP + _text(term, len(around))]
@@ -350,7 +353,7 @@ def _text(term: KeyTerm, skipped: int) -> str:
 
 
 class _TermSyntax(Syntax):
-    """Syntax of terms, in which `_` stands for what the first steps of all paths lead to."""
+    """Syntax of terms; `_` stands for the value at the common prefix of all paths."""
 
     def __init__(self, skipped: int) -> None:
         super().__init__(shown={})

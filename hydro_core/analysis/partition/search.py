@@ -26,16 +26,15 @@ from hydro_core.analysis.partition.terms import (
 )
 from hydro_core.ir.graph import NodeId, reachable
 
-# Where the fields that must meet come from: what the search tries. Only a proposal, never a
-# proof.
+# Origins of the fields that a key needs: proposals for the search, never a proof.
 #
-# A key is followed back to the inputs, through functions and around cycles. What is found there
-# is tried by the forward check, so it may be too much, and what is missing costs an answer.
+# A key is followed back to the inputs, through functions and around cycles. The forward check tries
+# each proposal, so a superfluous one is harmless, and a missing one costs an answer.
 
 
 _MOST_SHAPES = 4
 _MOST_TIMES = 3
-"""So often a function is followed back through one operator: a cycle would apply it for ever."""
+"""Most times a function is followed back through one operator: a cycle would apply it for ever."""
 
 Origins = Mapping[str, frozenset[KeyTerm]]
 """For each input the terms over its items that a value may come from."""
@@ -43,26 +42,26 @@ Origins = Mapping[str, frozenset[KeyTerm]]
 
 @dataclass
 class Proposals:
-    """What routings may serve an operator; asked for once for each."""
+    """Routings that may serve an operator; computed once for each operator."""
 
     steps: Steps
     _plain: dict[NodeId, tuple[Origins, ...]] = field(default_factory=dict)
     _tables: dict[NodeId, list[TermTable]] = field(default_factory=dict)
 
     def of(self, step: FlowStep) -> tuple[Origins, ...]:
-        """The ways to serve the operator: of each input that it looks at one of the terms."""
+        """The ways to serve the operator: for each input that it depends on, one of the terms."""
         if step.node.id not in self._plain:
             self._plain[step.node.id] = tuple(self._of_key(step))
         return self._plain[step.node.id]
 
     def coarser(self, ways: Iterable[Origins], shapes: Iterable[KeyTerm]) -> Iterator[Origins]:
-        """The same by functions of what is wanted, such as others look at."""
+        """The same ways by functions of the wanted terms, such as other operators need."""
         ways = list(ways)
         found = (self._shaped(origins, shape) for shape in shapes for origins in ways)
         return (origins for origins in found if origins)
 
     def _of_key(self, step: FlowStep) -> Iterator[Origins]:
-        """For every field of the key where it comes from."""
+        """For every field of the key its origins."""
         if step.key is None:
             return
         for name in step.key.fields[0]:
@@ -96,7 +95,7 @@ class Proposals:
                         todo.append((reads, before))
 
     def _shaped(self, origins: Origins, shape: KeyTerm) -> Origins:
-        """The same function of all of it: coarser, as another operator may want it."""
+        """The same function of all terms: coarser, as another operator may need it."""
         named = {source.name: source.item for source in self.steps.sources.values()}
         found = {}
         for name, terms in origins.items():
@@ -109,14 +108,14 @@ class Proposals:
 
 
 def shapes_of(ways: Iterable[Origins]) -> Sequence[KeyTerm]:
-    """The functions of one field that are wanted, the simplest of them."""
+    """The functions of one field that the ways contain, the simplest of them."""
     terms = {t for origins in ways for ts in origins.values() for t in ts}
     shapes = {shape for term in terms if (shape := _shape(term)) is not None}
     return sorted(shapes, key=simplicity)[:_MOST_SHAPES]
 
 
 def tables_back(step: FlowStep) -> Iterator[TermTable]:
-    """From the output's fields to those of each input, by way of the key, too."""
+    """Tables from the output's fields to those of each input, also by way of the key."""
     for i, table in enumerate(step.backward):
         if step.key is None:
             yield table
@@ -130,7 +129,7 @@ def tables_back(step: FlowStep) -> Iterator[TermTable]:
 
 
 def _ways(source: InputLeaves, term: KeyTerm) -> Iterator[KeyTerm]:
-    """The term, if something can be routed by it, and what its fields determine."""
+    """The term, if an input can be routed by it, and the terms that its fields determine."""
     looked = fields_of(term)
     if not looked or not is_computable(term, source.item):
         return
@@ -151,20 +150,20 @@ def _shape(term: KeyTerm) -> KeyTerm | None:
     return shape
 
 
-# All minimal choices, and what stands in the way where there is none.
+# Search of all minimal choices, and of the obstacles where there is none.
 
 
 MOST_CHECKS = 400
-"""So many choices are tried of a part before the search says that there may be more."""
+"""Most choices that are tried of a part before the search answers that there may be more."""
 MOST_CHOICES = 256
-"""So many choices are told: parts of a program that have nothing in common multiply theirs."""
+"""Most choices that an answer lists: independent parts of a program multiply theirs."""
 MOST_REPLICATED = 200
-"""So many sets of inputs are tried as whole on every shard."""
+"""Most sets of inputs that are tried as whole on every shard."""
 
 
 @dataclass
 class ChoiceSearch:
-    """Looks for choices of one program; `complete` is false once it gave up looking for more."""
+    """Searches the choices of one program; `complete` is false once the search stopped early."""
 
     steps: Steps
     complete: bool = True
@@ -184,16 +183,16 @@ class ChoiceSearch:
         return found[:MOST_CHOICES]
 
     def exists(self, replicated: Collection[str] = ()) -> bool:
-        """Whether there is a choice that serves all operators."""
+        """True if there is a choice that serves all operators."""
         found = all(part.exists() for part in self._of(replicated))
         self._note(replicated)
         return found
 
     def blockers(self) -> list[FlowStep]:
-        """The operators that are the reason why there is no choice, in the order of the flow.
+        """The operators that prevent every choice, in the order of the flow.
 
-        Those that no choice serves, though all others be served; else those that want different
-        things.
+        They are those that no choice serves even if all others are waived; else those that need
+        different routings.
         """
         found = [step for part in self._blocked() for step in part.blockers()]
         self._note(())
@@ -228,7 +227,7 @@ class ChoiceSearch:
         return [(some, self.choices(some)) for some in ordered]
 
     def wants(self, step: FlowStep) -> tuple[Origins, ...]:
-        """What the operator would have of the inputs; each would serve it, if it came alone."""
+        """The routings that the operator needs; each of them serves it alone."""
         return next((p.wants(step) for p in self._of(()) if step.node.id in p.steps.of), ())
 
     def _blocked(self) -> list[_Part]:
@@ -247,7 +246,7 @@ class ChoiceSearch:
 
 @dataclass
 class _Part:
-    """A part of a program whose streams have to do with one another."""
+    """A connected part of a program: its streams share inputs or readers."""
 
     steps: Steps
     proposals: Proposals
@@ -255,7 +254,7 @@ class _Part:
     _choices: list[RoutingTerms] | None = None
     _wants: dict[NodeId, tuple[Origins, ...]] = field(default_factory=dict)
     _asked: dict[frozenset[tuple[str, KeyTerm]], frozenset[NodeId]] = field(default_factory=dict)
-    """Of choices, the operators that they do not serve."""
+    """For each choice, the operators that it does not serve."""
 
     def choices(self) -> list[RoutingTerms]:
         if self._choices is None:
@@ -276,7 +275,7 @@ class _Part:
         return found
 
     def wants(self, step: FlowStep) -> tuple[Origins, ...]:
-        """What would serve the operator, of the inputs that are cut."""
+        """The routings that serve the operator, limited to the inputs that are cut."""
         if step.node.id not in self._wants:
             cut = {source.name for source in self.steps.sources.values()}
             self._wants[step.node.id] = tuple(
@@ -313,7 +312,7 @@ class _Part:
         return [step for step in self.steps if step.inputs and not step.adds_up]
 
     def _is_served_alone(self, step: FlowStep) -> bool:
-        """Whether a choice serves the operator, if all others are served."""
+        """True if a choice serves the operator with all others waived."""
 
         def failing(choice: RoutingTerms) -> FlowStep | None:
             known = frozenset(choice.items())
@@ -326,13 +325,17 @@ class _Part:
     def _failing(
         self, failing: Callable[[RoutingTerms], FlowStep | None]
     ) -> Iterator[FlowStep | None]:
-        """What choices fail at, coarser ones last; None for one that serves all."""
+        """For each tried choice the operator that it fails at, coarser choices last; None for a
+        choice that serves all.
+        """
         for coarser in (False, True):
             yield from (failed for _, failed in self._tried(failing, coarser=coarser))
 
     def _conflict(self, among: list[FlowStep], names: frozenset[NodeId]) -> set[NodeId]:
-        """Operators of which any may be left out and the others are served."""
-        # Those that want the same are served together: the first of them stands for all.
+        """A smallest set of operators that no choice serves together: without any one, the others
+        are served.
+        """
+        # Operators with equal needs are served together: the first of them represents all.
         first = {
             tuple(frozenset(origins.items()) for origins in self.wants(step)): step.node.id
             for step in reversed(among)
@@ -359,8 +362,8 @@ class _Part:
     def _tried(
         self, failing: Callable[[RoutingTerms], FlowStep | None], *, coarser: bool
     ) -> Iterator[tuple[RoutingTerms, FlowStep | None]]:
-        """Choices, each with an operator that is not served, if there is one; more is then routed
-        for its sake.
+        """Choices, each with an operator that it does not serve, or None; the next choices route
+        more inputs to serve that operator.
         """
         todo: list[RoutingTerms] = [{}]
         seen: set[frozenset[tuple[str, KeyTerm]]] = set()
@@ -394,7 +397,7 @@ class _Part:
                     yield {**choice, **dict(zip(new, terms, strict=True))}
 
     def _smaller(self, choice: RoutingTerms) -> list[RoutingTerms]:
-        """The choice without what it does not need, in every way."""
+        """The choice without inputs that it does not need, in every way."""
         found = []
         for name in choice:
             less = {n: t for n, t in choice.items() if n != name}
@@ -410,7 +413,9 @@ def _merged(choices: tuple[RoutingTerms, ...], names: list[str]) -> RoutingTerms
 
 
 def _least(choices: list[RoutingTerms]) -> list[RoutingTerms]:
-    """Without those that follow from others: more inputs, or functions of what is routed by."""
+    """The choices that do not follow from others by more inputs or by functions of the routing
+    terms.
+    """
     distinct = list({frozenset(c.items()): c for c in choices}.values())
     least = [
         choice
@@ -421,7 +426,7 @@ def _least(choices: list[RoutingTerms]) -> list[RoutingTerms]:
 
 
 def follows(choice: RoutingTerms, other: RoutingTerms) -> bool:
-    """Whether `choice` routes all that `other` does, by one function of what that routes by."""
+    """True if `choice` routes all inputs of `other`, by one function of the terms of `other`."""
     if not other.keys() <= choice.keys():
         return False
     shapes = {_function(choice[name], term) for name, term in other.items()}

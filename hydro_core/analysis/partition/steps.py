@@ -1,4 +1,6 @@
-"""What the analysis goes by of every operator: taken from the catalogue, once for each program."""
+"""Flow steps: the facts about every operator that the analysis uses, read from the catalogue once
+for each program.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +28,10 @@ from hydro_core.types.item import FieldPath, ItemType, at
 
 @dataclass(frozen=True)
 class ShardKey:
-    """What must be equal where items meet: for every input, and for the output, the key's fields.
+    """The fields of a key, for every input and for the output; items with equal ones need one
+    shard.
 
-    A field of the key has one name for all of them: its way into the key.
+    A field of the key has one name for all of them: its path in the key.
     """
 
     inputs: tuple[TermTable, ...]
@@ -50,7 +53,7 @@ class FlowStep:
     """For each input, from the output's fields to terms over its items."""
     linear: tuple[bool, ...]
     adds_up: bool
-    """Every item of the output comes of one item of one input, whichever."""
+    """Every item of the output depends on one item of one input only."""
     key: ShardKey | None
 
     @cached_property
@@ -67,7 +70,7 @@ class InputLeaves:
     item: ItemType
     leaves: tuple[FieldPath, ...]
     dependencies: tuple[tuple[frozenset[FieldPath], FieldPath], ...]
-    """Leaves, and one that they determine."""
+    """Leaves, and one leaf that they determine."""
 
 
 @dataclass(frozen=True)
@@ -76,16 +79,18 @@ class Steps:
 
     typed: Typed
     groups: tuple[tuple[FlowStep, ...], ...]
-    """What feeds itself stands together; each group after those that it reads."""
+    """Strongly connected components (an operator that feeds itself, with its cycle); each after
+    those that it reads.
+    """
     sources: Mapping[NodeId, InputLeaves]
     of: Mapping[NodeId, FlowStep] = field(default_factory=dict)
     known: dict[tuple[int, frozenset[KeyTerm]], frozenset[KeyTerm]] = field(default_factory=dict)
-    """What was asked before of `carried`, by the identity of the table."""
+    """Cached results of `carried`, by the identity of the table."""
     routed: dict[tuple[str, KeyTerm | None], frozenset[KeyTerm]] = field(default_factory=dict)
-    """Where items of inputs lie that are routed by a term, as far as that was asked before."""
+    """Cached terms of an input that is routed by a term."""
 
     def carried(self, terms: frozenset[KeyTerm], table: TermTable) -> frozenset[KeyTerm]:
-        """All that is known of the other item by these terms; `table` is one of a step's."""
+        """All terms over the other item that these terms imply; `table` is one of a step's."""
         key = (id(table), terms)
         if key not in self.known:
             self.known[key] = all_rewritten(terms, table)
@@ -95,7 +100,7 @@ class Steps:
         return (step for group in self.groups for step in group)
 
     def cut(self, replicated: Collection[str] = ()) -> frozenset[NodeId]:
-        """The streams that are made of an input that is not whole on every shard."""
+        """The streams that depend on an input that is not whole on every shard."""
         cut = {node for node, source in self.sources.items() if source.name not in replicated}
         for group in self.groups:
             if any(step.node.id in cut or not cut.isdisjoint(step.inputs) for step in group):
@@ -103,12 +108,12 @@ class Steps:
         return frozenset(cut)
 
     def parts(self, replicated: Collection[str] = ()) -> tuple[Steps, ...]:
-        """What is cut, in parts that have no stream in common: each may be cut as it likes."""
+        """The streams that are cut, in parts that share no stream: each part has its own choice."""
         cut = self.cut(replicated)
         part: dict[NodeId, set[NodeId]] = {}
         for step in (step for step in self if step.node.id in cut):
             together = set[NodeId]()
-            # In a cycle, what reads a stream may have come before it.
+            # In a cycle, a reader of a stream may precede it.
             for name in (step.node.id, *cut.intersection(step.inputs)):
                 together |= part.get(name, {name})
             part |= dict.fromkeys(together, together)
@@ -127,7 +132,7 @@ def steps_of(typed: Typed) -> Steps:
     graph = typed.graph
     sources = {node.id: _source(typed, name, node) for name, node in graph.sources.items()}
     reads = predecessors(graph)
-    # what leads to no output, and is no input, puts nothing out, however it is cut
+    # A node that leads to no output and is no input has no effect on the result of a cut.
     sinks = (sink.id for sinks in graph.sinks.values() for sink in sinks)
     used = behind(graph, sinks) | sources.keys()
     steps = {node.id: _step(typed, node) for node in graph if node.id in used}
@@ -171,14 +176,14 @@ def _step(typed: Typed, node: Node) -> FlowStep:
 def _same(
     fields: FieldMap, i: int, item: ItemType, output: ItemType
 ) -> Iterator[tuple[KeyTerm, KeyTerm]]:
-    """Terms over an input's items, each with the leaf of the output that it is."""
+    """Terms over an input's items, each with the leaf of the output that equals it."""
     for path in leaf_paths(output):
         known, rest = fields.nearest(path) or ((), ())
         for source in fields.equal.get(known, ()):
             came = (*source.path, *rest)
             if source.input == i and keeps_value(at(item, came), at(output, path)):
                 yield FieldAt(came), FieldAt(path)
-    # expressions are of the leaves of the one input
+    # Expressions refer to the leaves of the one input.
     for path, tree in fields.made.items() if i == 0 else ():
         term = of_tree(tree, item)
         if term is not None and is_exact(at(output, path)) and is_computable(term, item):
@@ -193,7 +198,7 @@ def _table(pairs: Iterable[tuple[KeyTerm, KeyTerm]]) -> TermTable:
 
 
 def _key(node: Node, types: tuple[ItemType, ...], output: ItemType) -> ShardKey:
-    """The key's fields by their ways into it; those of unlike types on two sides are none."""
+    """The key's fields by their paths in it; a field with unlike types on two sides is left out."""
     places, gives = _places(node, len(types))
     sides = [_below(item, place) for item, place in zip(types, places, strict=True)]
     after = _below(output, gives)
@@ -236,7 +241,7 @@ def _places(node: Node, count: int) -> tuple[list[FieldPaths], FieldPaths]:
 
 
 def _below(item: ItemType, places: FieldPaths) -> dict[FieldPath, FieldPath]:
-    """The leaves of a key, each by its way into the key."""
+    """The leaves of a key, each by its path in the key."""
     found = {}
     for number, place in enumerate(places):
         for path in leaf_paths(item):

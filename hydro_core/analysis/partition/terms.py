@@ -30,9 +30,9 @@ from hydro_core.types.item import (
 from hydro_core.types.item import children as fields_in
 
 MOST_TERMS = 32
-"""So many terms are kept of a stream, and so many ways to write one: to know fewer is no error."""
+"""Most terms that are stored of a stream, and most ways to write one; fewer terms are sound."""
 LARGEST = 40
-"""Fields and operations of a term; around a cycle a larger one would grow without end."""
+"""Most fields and operations of a term; around a cycle a larger one would grow without end."""
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
@@ -58,34 +58,36 @@ class FieldAt(Param):
 KeyTerm = Expr
 """An `FieldAt`, or an expression that holds some."""
 TermTable = Mapping[KeyTerm, tuple[KeyTerm, ...]]
-"""How terms over one item are written over another, where they can be."""
+"""For terms over one item, the ways to write them over another, where there are any."""
 
 UNKNOWN, DETERMINED = "?(unknown)", "?(determined)"
-"""Functions that are not told: an input's routing of its whole items, and one that a functional
-dependency says there is. Each is known by the input's name.
+"""Functions whose definition is unknown: an input's routing of its whole items, and one that exists
+by a functional dependency. Each is identified by the input's name.
 """
 HOLE = FieldAt(("(hole)",))
 
 
 def opaque_term(kind: str, known_by: Iterable[str | int], paths: Iterable[FieldPath]) -> KeyTerm:
-    """A function of fields that is not told."""
+    """A function of fields whose definition is unknown."""
     return Op(kind, (*map(Const, known_by), *map(FieldAt, paths)))
 
 
 @lru_cache(maxsize=1 << 14)
 def fields_of(term: KeyTerm) -> frozenset[FieldPath]:
-    """The fields that a term looks at."""
+    """The fields that a term reads."""
     return frozenset(node.path for node in nodes(term) if isinstance(node, FieldAt))
 
 
 def is_determined(term: KeyTerm) -> bool:
-    """Whether a function in it is known to exist only, so that it cannot be computed."""
+    """True if the term contains a function that is only known to exist; such a term cannot be
+    computed.
+    """
     return any(isinstance(node, Op) and node.name == DETERMINED for node in nodes(term))
 
 
 @lru_cache(maxsize=1 << 14)
 def size_of(term: KeyTerm) -> int:
-    """How many fields and operations a term is made of."""
+    """The number of fields and operations of a term."""
     return sum(1 for _ in nodes(term))
 
 
@@ -102,12 +104,12 @@ def rewritten(term: KeyTerm, table: TermTable) -> tuple[KeyTerm, ...]:
 
 
 def all_rewritten(terms: Iterable[KeyTerm], table: TermTable) -> frozenset[KeyTerm]:
-    """All that is known of the other item by these terms of the one."""
+    """All terms over the other item that these terms of the one imply."""
     return fewest({new for term in terms for new in rewritten(term, table)})
 
 
 def fewest(terms: Iterable[KeyTerm]) -> frozenset[KeyTerm]:
-    """The terms, of too many the simplest."""
+    """The terms; of too many, the simplest."""
     found = frozenset(terms)
     if len(found) <= MOST_TERMS:
         return found
@@ -115,13 +117,13 @@ def fewest(terms: Iterable[KeyTerm]) -> frozenset[KeyTerm]:
 
 
 def simplicity(term: KeyTerm) -> tuple[int, str]:
-    """By what the simplest of some terms is found."""
+    """The sort key of terms from simple to complex."""
     return (size_of(term), text_of(term))
 
 
 @lru_cache(maxsize=1 << 14)
 def text_of(term: KeyTerm) -> str:
-    """By what terms are put in order."""
+    """The sort key of terms in a fixed order."""
     return repr(_TEXT.of(term, None))
 
 
@@ -134,7 +136,7 @@ _TEXT = _TextOfTerm()
 
 
 def text_of_choice(choice: Mapping[str, KeyTerm]) -> str:
-    """By what choices are put in order."""
+    """The sort key of choices in a fixed order."""
     return repr(sorted((name, text_of(term)) for name, term in choice.items()))
 
 
@@ -151,7 +153,9 @@ def whole(item: ItemType, path: FieldPath = ()) -> KeyTerm:
 
 
 def of_tree(tree: Expr, item: ItemType) -> KeyTerm | None:
-    """The term of an expression of the item in normal form; None where it says too little."""
+    """The term of an expression of the item in normal form; None where the item has too little
+    structure.
+    """
     steps = path_of(tree)
     if steps is not None:
         path = tuple(map(str, steps))
@@ -162,20 +166,20 @@ def of_tree(tree: Expr, item: ItemType) -> KeyTerm | None:
 
 
 def keeps_value(a: ItemType | None, b: ItemType | None) -> bool:
-    """Whether a value is the same after it went from one type to the other.
+    """True if a value is unchanged by a conversion from one type to the other.
 
-    An integer is, of any width; of a double's or a decimal's digits some may be lost.
+    Integers of any width are unchanged; a double or a decimal may lose digits.
     """
     return a is not None and b is not None and (a == b or (is_integer(a) and is_integer(b)))
 
 
 def is_exact(item: ItemType | None) -> bool:
-    """Whether values of the type that are equal are equal to every function: −0.0 is not 0.0."""
+    """True if equal values of the type have equal results of every function: −0.0 is not 0.0."""
     return item is not None and (is_integer(item) or item in (STRING, BOOLEAN, DATE))
 
 
 def is_computable(term: KeyTerm, item: ItemType) -> bool:
-    """Whether equal items have equal values of the term: so has a field, and most functions."""
+    """True if equal items have equal values of the term: true of a field, and of most functions."""
     return isinstance(term, FieldAt) or all(is_exact(at(item, path)) for path in fields_of(term))
 
 
