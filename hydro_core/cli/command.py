@@ -152,17 +152,14 @@ class Command:
         parser = self.parser()
         asked = parser.parse_args(list(words))
         try:
-            result = self._loaded()(asked)
-            if isinstance(result, int):
-                return result
-            return print_result(result, getattr(asked, "format", "text") or "text")
+            return print_result(self._loaded()(asked), getattr(asked, "format", "text") or "text")
         except MisuseError as misuse:
             parser.error(str(misuse))
 
-    def _loaded(self) -> Callable[[Asked], Result | int]:
+    def _loaded(self) -> Callable[[Asked], Result]:
         module, _, function = self.run.partition(":")
         try:
-            found: Callable[[Asked], Result | int] = getattr(import_module(module), function)
+            found: Callable[[Asked], Result] = getattr(import_module(module), function)
         except (ImportError, AttributeError) as problem:
             cure = "install the package that brings it again: what is installed is older or newer"
             message = f"the command `{self.name}` cannot be loaded: {problem}"

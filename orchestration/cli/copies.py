@@ -14,6 +14,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 from hydro_core.cli.command import Asked, MisuseError
+from hydro_core.cli.output import Result
 from hydro_core.errors import DataError
 from hydro_core.machine.faults import faults_as_errors, raise_outage, refuse_below_file, refuse_path
 from hydro_core.project.flow_asset import FlowAsset
@@ -40,7 +41,7 @@ from .backfill import record_committed
 from .maintenance import counted
 
 NOTE = "copy.json"
-_DONE, _UNCHANGED, _CHANGES = 0, 1, 3
+_UNCHANGED, _CHANGES = 1, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class CopyNote:
     """The hash of each file, by flow and name."""
 
 
-def copy(options: Asked) -> int:
+def copy(options: Asked) -> Result:
     """Copies all flows, or one, to a folder that is new or empty."""
     found = project.current()
     open_logs(found.settings.log_format)
@@ -82,11 +83,10 @@ def copy(options: Asked) -> int:
     flows = [{"flow": name, "tick": keys[name], **asdict(one)} for name, one in copied.items()]
     lines = [f"{name}: copied up to tick {keys[name]}: {counted(copied[name])}" for name in names]
     lines.append(f"To go back to it: hydrotick restore {options.to}")
-    Console(options).give({"to": str(to), "made": made, "flows": flows}, "\n".join(lines))
-    return _DONE
+    return Result({"to": str(to), "made": made, "flows": flows}, lines)
 
 
-def restore(options: Asked) -> int:
+def restore(options: Asked) -> Result:
     """Replaces the pipelines of all flows of a copy, or of some, by it."""
     found, console = project.current(), Console(options)
     open_logs(found.settings.log_format)
@@ -105,13 +105,12 @@ def restore(options: Asked) -> int:
     record = {"copy": str(at), "made": note.made, "flows": keys}
     lines = [f"{name}: up to tick {key}, the copy of {note.made}" for name, key in keys.items()]
     if options.dry_run:
-        text = "\n".join(["The copy is whole; it would be restored:", *lines])
-        console.give({**record, "restored": False}, text)
-        return _CHANGES
+        text = ("The copy is whole; it would be restored:", *lines)
+        return Result({**record, "restored": False}, text, _CHANGES)
     console.say("This restores", *(f"  {line}" for line in lines))
     console.say("What was committed since is computed again from what has landed.")
     if not console.agreed("Nothing was changed."):
-        return _UNCHANGED
+        return Result(code=_UNCHANGED)
     for flow in flows:
         with open_existing(runner.project.dagster_home) as instance:
             if instance is not None:
@@ -124,8 +123,7 @@ def restore(options: Asked) -> int:
     done = (
         f"{n}: restored up to tick {key}; the ticks after it are open" for n, key in keys.items()
     )
-    console.give({**record, "restored": True}, "\n".join(done))
-    return _DONE
+    return Result({**record, "restored": True}, done)
 
 
 def _refuse_used(to: DataPlace, found: Project) -> None:

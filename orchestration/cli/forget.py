@@ -8,6 +8,7 @@ from typing import Any
 
 from hydro_core.analysis.partition.terms import is_exact
 from hydro_core.cli.command import Asked
+from hydro_core.cli.output import Result
 from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydro_core.storage.remote import RemotePath
@@ -26,7 +27,7 @@ _NOTHING, _REFUSED, _THERE = 0, 1, 3
 _NAMED = 5
 
 
-def forget(options: Asked) -> int:
+def forget(options: Asked) -> Result:
     flow, settings = asked_flow(options)
     console, runner = Console(options), TickRunner(settings)
     values = _values(flow, runner, options.where)
@@ -35,13 +36,13 @@ def forget(options: Asked) -> int:
     record = _as_json(plan, options.where, readers)
     lines = list(_lines(plan, options.where, readers))
     if options.dry_run:
-        console.give({**record, "commit": None, "runs": []}, "\n".join(lines))
-        return _NOTHING if plan.is_nothing else _THERE
+        code = _NOTHING if plan.is_nothing else _THERE
+        return Result({**record, "commit": None, "runs": []}, lines, code)
     plan.refuse_landed()
     console.say(*lines)
     console.say("There is no way back: earlier versions of its tables go, and what rollback needs.")
     if not console.agreed():
-        return _REFUSED
+        return Result(code=_REFUSED)
     began = time.monotonic()
     commit = forget_rows(plan, console.say)
     if commit is not None:
@@ -58,8 +59,7 @@ def forget(options: Asked) -> int:
     in_store = isinstance(settings.pipelines, RemotePath)
     kept = ", versions of objects that the store keeps" if in_store else ""
     console.say(f"Copies, backups{kept} and logs are not reached.")
-    console.give({**record, "commit": commit, "runs": runs})
-    return _NOTHING
+    return Result({**record, "commit": commit, "runs": runs})
 
 
 def _values(flow: FlowAsset, runner: TickRunner, texts: Sequence[str]) -> WhoseRows:

@@ -38,9 +38,6 @@ class Console:
             else:
                 output.write(f"{line}\n", self.to)
 
-    def give(self, record: Any, text: str = "") -> None:
-        output.print_result(output.Result(record, text), "json" if self.gives_json else "text")
-
     def agreed(self, unchanged: str = "Nothing was changed.") -> bool:
         """Asks whether to go on, unless that was said with `--yes`; what follows from a no is told.
 
