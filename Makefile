@@ -33,7 +33,7 @@ fmt: $(SETUP) ## formats the code
 	@$(PY) -m ruff format $(PRESENT)
 	@$(PY) -m ruff check --fix --quiet $(PRESENT) || true
 
-lint: $(SETUP) ## format, ruff, mypy, import contracts, sizes, and that generated pages are current
+lint: $(SETUP) ## format, ruff, mypy, import contracts, sizes, words, and that generated pages are current
 	@$(PY) -m ruff format --check --quiet $(PRESENT) || { echo "make fmt formats these:"; \
 		$(PY) -m ruff format --check $(PRESENT); exit 1; }
 	@$(PY) -m ruff check --quiet $(PRESENT)
@@ -41,6 +41,7 @@ lint: $(SETUP) ## format, ruff, mypy, import contracts, sizes, and that generate
 	@$(BIN)/lint-imports --no-cache > .lint-imports.log || { cat .lint-imports.log; exit 1; }
 	@rm -f .lint-imports.log
 	@$(PY) tools/check_sizes.py $(PRESENT)
+	@$(PY) tools/check_words.py
 	@if [ -f tools/docs.py ]; then $(PY) tools/docs.py --check; fi
 
 unit: $(SETUP) ## the tests that need neither Spark nor Dagster, but for laws and object stores: under a minute

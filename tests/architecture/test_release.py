@@ -65,5 +65,6 @@ def _may_be_empty(file: Path) -> bool:
 def test_hooks_check_what_lint_checks() -> None:
     hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
     entries = [hook["entry"] for repo in hooks["repos"] for hook in repo["hooks"]]
-    for tool in ("ruff format", "ruff check", "mypy", "check_sizes", "lint-imports", "docs.py"):
+    tools = ("ruff format", "ruff check", "mypy", "check_sizes", "words", "lint-imports", "docs.py")
+    for tool in tools:
         assert any(tool in entry for entry in entries), tool

@@ -95,7 +95,7 @@ def test_not_null_stays_deployed(
         monkeypatch.syspath_prepend(str(tmp_path))
         flow = replace(flow, program="required_flow:flow", expect={})
     for _ in range(3):
-        found = Deployments(tmp_path / "pipelines").prepared(flow)
+        found = Deployments(tmp_path / "pipelines").prepare(flow)
         assert found.number == 1
         assert "user string not null" in to_ddl(found.deployment.plan.typed.schemas["payments"])
     assert undeployed_meaning(flow, found.deployment) is None
