@@ -1,7 +1,8 @@
-"""What a function of a text program may name: builtins, and attributes by the kind of their value.
+"""Names that a function of a text program may use: builtins, and attributes by the type of the
+value.
 
-Functions are deterministic and touch nothing but their arguments. So the lists say what is allowed,
-never what is not: a name or an attribute that stands nowhere here is refused.
+Functions are deterministic and depend on nothing but their arguments. So the lists say what is
+allowed, never what is forbidden: a name or an attribute that is in no list is refused.
 """
 
 from __future__ import annotations
@@ -68,11 +69,11 @@ MODULES: Mapping[str, str] = MappingProxyType(
         **dict.fromkeys(("os", "sys", "itertools", "functools", "pd", "F"), _BOUND),
     }
 )
-"""Modules that are often asked for, and what to do instead."""
+"""Modules that people often ask for, and the replacement."""
 
 
 def visible(name: str) -> bool:
-    """Whether an attribute may be written at all: `_1` may, `_x` and `__class__` not."""
+    """True if an attribute may be written at all: `_1` may, `_x` and `__class__` may not."""
     return not name.startswith("_") or position_of(name) is not None
 
 
@@ -112,7 +113,7 @@ def _of_class(value: type, name: str) -> Any:
 
 
 def _method(value: Any, name: str) -> Callable[..., Any]:
-    # These read the machine's own zone where the value names none.
+    # These methods read the machine's own zone where the value names none.
     if isinstance(value, datetime) and value.tzinfo is None and name in ("timestamp", "astimezone"):
         cure = "`.replace(tzinfo=timezone.utc)` gives it one"
         raise ValueError(f"a timestamp without a zone has no `{name}`: {cure}")

@@ -1,9 +1,8 @@
-"""Functions are bound: what each parameter stands for, and a tree in which every node has a type.
+"""Binding of functions: the argument of each parameter, and a tree in which every node has a type.
 
-Whoever asks something of a function asks it of what it is applied to. A function that names a
-column that is not there, or mixes types in a way that fails whatever the values are, has a
-`TypeProblem` with its place. What cannot be known is `OPEN`, never a wrong type. None is at home in
-every type.
+Every question about a function depends on the types of its arguments. A function that names an
+unknown column, or mixes types in a way that fails for all values, has a `TypeProblem` with its
+location. An unknown type is `OPEN`, never a wrong type. Every type has None as a value.
 """
 
 from __future__ import annotations
@@ -72,30 +71,30 @@ from hydro_core.types.item import (
 
 @dataclass(frozen=True, slots=True)
 class BoundParameter:
-    """What a parameter stands for: an input, or a field of the last one."""
+    """The argument of a parameter: a whole input, or a field of the last input."""
 
     input: int
     type: ExprType
     step: int | str | None = None
-    """The place or name of the field; None: the whole input."""
+    """The position or name of the field; None: the whole input."""
     place: int | None = None
-    """Which of the fields it is, if it is one."""
+    """The position of the field among the fields, if the parameter is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoundFunction:
-    """A function over what it is applied to."""
+    """A function with the types of its arguments."""
 
     params: tuple[str, ...]
     tree: Expr | None
-    """With the types of all expressions."""
+    """The tree with the types of all expressions."""
     raw: ExprType
-    """The type of the result as it is computed."""
+    """The type of the result before its conversion to a declared type."""
     result: ItemType
-    """The type of the result, as it is declared, or else is known."""
+    """The declared type of the result, or else the inferred one."""
 
     def may_fail(self, *, there: bool = False) -> bool:
-        """Whether it may have no value; of what is not null only, if that is `there`."""
+        """True if the function may fail; with `there`, only for arguments that are not null."""
         known = tuple(map(Param, self.params)) if there else ()
         return self.tree is None or not certainty(SameTree(self.tree), known).has_value
 
@@ -103,13 +102,13 @@ class BoundFunction:
 def bind(fn: Fn, inputs: tuple[ItemType, ...], spread: bool = True) -> BoundFunction:
     """The function, applied to inputs of these types.
 
-    With `spread`, the fields of the last input stand for as many parameters as are left.
+    With `spread`, the fields of the last input are the arguments of all parameters that are left.
     """
     return bound_to(fn, tuple(map(known, inputs)), spread=spread)
 
 
 def bound_to(fn: Fn, inputs: tuple[ExprType, ...], *, spread: bool) -> BoundFunction:
-    """The function, applied to what may be no items."""
+    """The function with arguments of any types, which need not be item types."""
     _check_count(fn, inputs, spread=spread)
     if fn.tree is None:
         return BoundFunction(fn.params, None, fn.returns or ANY, fn.returns or OPEN)
@@ -127,9 +126,9 @@ def typed_tree(of: SameTree, params: tuple[str, ...], types: tuple[ExprType, ...
 
 
 def arguments_of(fn: Fn, inputs: Sequence[ExprType]) -> tuple[BoundParameter, ...] | None:
-    """What the parameters of a function stand for; None where they are fewer than the inputs.
+    """The arguments of the parameters of a function; None if it has fewer parameters than inputs.
 
-    Fields of an item that is not known, or has another number of them, are known by their places.
+    Fields of an item of unknown type, or with another number of fields, are identified by position.
     """
     given = [BoundParameter(i, kind) for i, kind in enumerate(inputs)]
     missing = len(fn.params) - len(given)
@@ -239,7 +238,7 @@ _TYPER = _Typer()
 
 
 class _Call:
-    """The operands of an operation with their types; functions among them, as they are applied."""
+    """The typed operands of an operation; functions among them are typed for their arguments."""
 
     def __init__(self, typer: _Typer, node: Op, around: NamedTypes) -> None:
         self._typer, self._node, self._around = typer, node, around
@@ -248,8 +247,8 @@ class _Call:
         self.keywords = tuple((k, self._operand(None, arg)) for k, arg in node.keywords)
 
     def _operand(self, number: int | None, arg: Expr) -> Expr:
-        """An operand; what stands for a function where one may be given, also a method that is
-        not called.
+        """An operand; where a function may be given, a name that is a function, also a method
+        without call.
         """
         family = self._node.family
         if is_function(arg) and family in ("method", "call", "unread"):
@@ -272,7 +271,7 @@ class _Call:
         )
 
     def _apply(self, which: str | int, given: tuple[ExprType, ...]) -> ExprType:
-        """What a function among the arguments gives for values of such types."""
+        """The type of the result of a function argument for values of the given types."""
         given_by: dict[str | int, Expr] = dict(self.keywords)
         given_by.update(enumerate(self.args[self._first :]))
         function = given_by.get(which)
@@ -348,7 +347,7 @@ def _row_of(node: Make) -> ExprType:
             rows.append(spread)
         elif not is_open(spread) and not isinstance(spread, DictOf):
             raise TypeProblem(f"`**` spreads a row, not {spread}", place=place)
-    # Of a spread that is no row it is not known which columns it has.
+    # A spread of an open type has unknown columns.
     return merged(*rows) if len(rows) == len(node.parts) else ANY
 
 

@@ -36,7 +36,7 @@ from hydro_core.types.values import (
     to_item,
 )
 
-# Why a call of a function failed, and what helps: in the same words wherever the call was made.
+# Reasons of a failed call of a function, with help; the words are the same in every engine.
 
 
 _SHOWN = 200
@@ -59,12 +59,12 @@ _OF_VALUES = "test the value first: `… if … else None`; or drop such items b
 
 
 def kind_of(problem: Exception) -> str:
-    """The name of Python's exception; empty for what the language alone refuses."""
+    """The name of Python's exception; empty for an error of the language alone."""
     return "" if isinstance(problem, ValueProblem) else type(problem).__name__
 
 
 def shown(item: Any) -> str:
-    """An item as a message shows it: as the command line prints it, but not all of a long one."""
+    """An item as a message shows it: as the command line prints it, shortened if it is long."""
     return shortened(json.dumps(to_json(item), ensure_ascii=False, default=str))
 
 
@@ -82,7 +82,7 @@ def why(kind: str, reason: str) -> str:
 
 
 def cure(kind: str, reason: str) -> str:
-    """What to do where a function fails with this exception.
+    """The help for a function that fails with this exception.
 
     >>> cure("ZeroDivisionError", "division by zero")
     'test the divisor first: `a / b if b else None`'
@@ -100,13 +100,13 @@ def cure(kind: str, reason: str) -> str:
     return _CURES.get(kind, _OWN)
 
 
-# The Python function that a text program's lambda is: compiled on its first call.
+# Calls of a text program's lambda: it is compiled on its first call.
 #
-# What is compiled is the syntax tree that has passed the check, never a text of it: it is checked
-# once more where it is compiled, which may be another process. The function sees its parameters,
-# the pure builtins and what the caller binds. No import can be reached from it: attributes are
-# read, and f-strings are formatted, by functions of this package. The object can be pickled: it
-# takes its syntax along, not its code.
+# The compiled tree is the syntax tree that has passed the check, never a text of it. It is checked
+# again before compilation, which may happen in another process. The function reads its parameters,
+# the pure builtins and the caller's bindings. No import can be reached from it: functions of this
+# package read attributes and format f-strings. The object can be pickled: it has its syntax, not
+# its code.
 
 
 class TextCall(LateCall):
@@ -127,13 +127,13 @@ class TextCall(LateCall):
 
 
 def compiled(node: ast.expr, bindings: Mapping[str, Any]) -> Any:
-    """The value of an expression in Python, if it passes the check; a lambda is not called."""
+    """The Python value of an expression that passes the check; a lambda is compiled, not called."""
     check_expression(node, bindings)
     return evaluated(_GuardTransformer().visit(copied(node)), {**BUILTINS, **bindings})
 
 
 class _GuardTransformer(ast.NodeTransformer):
-    """Attributes are read, values of f-strings formatted, and large results bounded, by guards."""
+    """Replaces reads of attributes, formats of f-strings and large results by calls of guards."""
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         self.generic_visit(node)
@@ -157,14 +157,16 @@ def _names(node: ast.AST) -> set[str]:
 
 # Calls of functions on items.
 #
-# A function of several parameters gets the fields of the tuple or row in their order; in a fold
-# the accumulator comes first, then the item or its fields. What comes back is an item: beyond 64
-# bits, or not an item, is a `ValueProblem`. Which shard an item is routed to may be such a call's
-# result, too.
+# A function of several parameters gets the fields of the tuple or row in their order; in a fold the
+# accumulator comes first, then the item or its fields. The result is converted to an item: an
+# integer beyond 64 bits, or a value that is no item, is a `ValueProblem`. Items may be routed to
+# shards by the result of such a call.
 
 
 FAILURES = (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, ValueProblem)
-"""What a function may raise on an item: the item then goes to the first shard."""
+"""Exceptions that a function may raise on an item; the router then sends the item to the first
+shard.
+"""
 
 
 def call_item(fn: Fn, item: Any) -> Any:
@@ -198,7 +200,7 @@ def _spread(item: Any, parameters: int) -> tuple[Any, ...]:
 
 
 def _own(fn: Fn, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    # A Python function may change the arrays that it gets, and others hold them too.
+    # A Python function may change the arrays that it gets, and other items may share them.
     if fn.pure or not any(map(is_changeable, arguments)):
         return arguments
     return tuple(map(_copy, arguments))
@@ -222,10 +224,10 @@ def router(
     """The function from items to their shards.
 
     Args:
-        by: the fields that items are routed by, if there is no `f`.
-        f: gives the value, or the tuple of values, that items are routed by.
+        by: the fields that items are routed by, if `f` is None.
+        f: the function of an item whose value, or tuple of values, items are routed by.
         item: the type of the items.
-        shards: how many there are.
+        shards: the number of shards.
     """
 
     def by_value(fn: Fn, x: Any) -> int:
@@ -253,13 +255,13 @@ def _field(item: Any, path: FieldPath) -> Any:
     return item
 
 
-# Whether the functions of an operator have a result for an item, and if not why.
+# Tests that the functions of an operator have a result for an item, with the reason if not.
 #
-# Both engines ask it in the same way, so that they lose the same items and say the same of them.
+# Both engines use this test, so they reject the same items for the same reasons.
 
 
 class Use(StrEnum):
-    """What an operator makes of the results of its functions."""
+    """The use that an operator has for the results of its functions."""
 
     ITEM = "item"
     TEST = "test"
@@ -269,7 +271,7 @@ class Use(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FailedCall:
-    """Which function fails on an item, and why."""
+    """A function that fails on an item, and the reason."""
 
     fn: Fn
     reason: str
@@ -277,7 +279,7 @@ class FailedCall:
 
 @dataclass(frozen=True, slots=True)
 class CallAttempt:
-    """The functions of an operator, of which each is called with an item."""
+    """The functions of an operator, to be called with an item each."""
 
     calls: Sequence[tuple[str, Fn]]
     use: Use
@@ -286,11 +288,11 @@ class CallAttempt:
 
     @staticmethod
     def of(args: Mapping[str, Any], item: ItemType) -> CallAttempt:
-        """By the arguments of `fitting` or `failing`, whose items are of the type."""
+        """From the arguments of `fitting` or `failing` and the type of their items."""
         return CallAttempt(args["calls"], Use(args["use"]), args["ports"], item)
 
     def on(self, item: Any) -> FailedCall | None:
-        """What fails on an item; None: nothing does."""
+        """The first function that fails on an item; None if all succeed."""
         for _, fn in self.calls:
             reason = self._reason(fn, item)
             if reason is not None:

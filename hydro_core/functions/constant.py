@@ -1,10 +1,10 @@
 """Constants: trees without parameters are computed here, within limits of size and steps.
 
-Nothing is compiled or called but the pure operations of the language, so `check` may know the value
-of a fold's start or the items of a `source_iter`, and no text of a program can take more than a
-moment. Of a function, too, what depends on nothing is computed when it is read: a part of it that
-fails for every item is refused, be it `timedelta(months=3)` or `1 // 0`. Only what is evaluated for
-every item counts: not a branch, what stands behind an `and`, or what stands in a comprehension.
+Nothing is compiled or called but the pure operations of the language. So `check` knows the value of
+a fold's start or the items of a `source_iter`, and no text of a program takes more than a moment.
+The constant parts of a function are computed when it is read: a part that fails for every item is
+refused, be it `timedelta(months=3)` or `1 // 0`. Only parts that are evaluated for every item
+count: no branch, no operand after an `and`, no body of a comprehension.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Constants = Mapping[str, Any]
 _CURE = "what does not change from tick to tick must have a value when the program is read"
 _ALWAYS = "nothing of it depends on the item: write a constant that has a value"
 _LAZY = ("and", "or")
-"""Not all of their operands are evaluated."""
+"""Operations that do not evaluate all of their operands."""
 _VIEWS: tuple[type[Iterable[Any]], ...] = (
     zip,
     enumerate,
@@ -47,7 +47,7 @@ _VIEWS: tuple[type[Iterable[Any]], ...] = (
     type({}.keys()),
     type({}.values()),
 )
-"""What is a list where it is the value of a constant."""
+"""Types of views that become lists as the value of a constant."""
 _FAILURES = (
     *(TypeError, ValueError, ArithmeticError, LookupError, AttributeError, InvalidOperation),
     *(RecursionError, MemoryError, OverflowError),
@@ -69,8 +69,8 @@ def value_of(tree: Expr, names: Constants | None = None) -> Any:
 
 
 def _failure_of(tree: Expr) -> TypeProblem | None:
-    """Why a tree without parameters fails wherever it is evaluated; None where it has a value, or
-    where finding out would take too long.
+    """The reason why a tree without parameters fails in every evaluation; None if it has a value,
+    or if the evaluation exceeds the limits.
     """
     evaluation = _Evaluation()
     try:
@@ -87,7 +87,7 @@ def check_constants(tree: Expr) -> None:
     """Refuses a function that fails for every item.
 
     Raises:
-        TypeProblem: a part of it that depends on nothing has no value.
+        TypeProblem: a constant part of it has no value.
     """
     constant: dict[int, bool] = {}
     todo = [tree]
@@ -102,7 +102,7 @@ def check_constants(tree: Expr) -> None:
 
 
 def constant_value(tree: Expr) -> Any:
-    """The value of a tree that depends on nothing, `...` of another, and of one that has none."""
+    """The value of a constant tree; `...` for a tree with parameters or without a value."""
     if isinstance(tree, Const):
         return tree.value
     try:
@@ -112,7 +112,7 @@ def constant_value(tree: Expr) -> Any:
 
 
 def _is_constant(tree: Expr, known: dict[int, bool]) -> bool:
-    """Whether it has no parameter, of its own or of what is around it."""
+    """True if the tree has no parameter, no variable and no unknown operation."""
     found = known.get(id(tree))
     if found is None:
         match tree:
@@ -127,7 +127,7 @@ def _is_constant(tree: Expr, known: dict[int, bool]) -> bool:
 
 
 class _Evaluation:
-    """One evaluation of a tree: what is done is charged before and after it is done."""
+    """One evaluation of a tree; its cost is charged before and after each operation."""
 
     def __init__(self) -> None:
         self.limits = Budget()
@@ -142,18 +142,18 @@ class _Evaluation:
         return self.limits.made(function(*names.values()))
 
     def at(self, tree: Expr) -> None:
-        """Notes that a part is evaluated."""
+        """Counts a step and records the place of the part that is evaluated."""
         self.limits.step()
         if tree.place != (0, 0):
             self.place = tree.place
 
     def made(self, tree: Expr, value: Any) -> Any:
-        """What a display, a loop or a constant of parts has made."""
+        """Charges the result of a display, a loop or a constant of parts."""
         self.at(tree)
         return self.limits.made(value)
 
     def each(self, items: Iterable[Any]) -> Iterator[Any]:
-        """What a loop goes through."""
+        """The items of a loop, each charged as a step."""
         for item in items:
             self.limits.step()
             yield item
@@ -163,7 +163,7 @@ class _Evaluation:
         return attribute(base, str(tree.step)) if tree.by_name else base[tree.step]
 
     def compared(self, tree: Op, operand: Any) -> Any:
-        """An operand of a comparison, which is read."""
+        """An operand of a comparison, charged as read."""
         self.at(tree)
         self.limits.read(operand)
         return operand

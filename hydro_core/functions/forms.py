@@ -1,4 +1,6 @@
-"""Normal forms: trees that are equal only for functions that do the same, and their stored text."""
+"""Normal forms: trees that are equal only for functions that compute the same, and their stored
+text.
+"""
 
 from __future__ import annotations
 
@@ -34,28 +36,27 @@ from hydro_core.functions.tree import (
 )
 from hydro_core.types.item import BOOLEAN, INTEGERS, Array, ItemType, Scalar
 
-# The normal form of a function: what is equal for two functions only if they do the same.
+# The normal form of a function: equal normal forms imply equal functions.
 #
-# It is the function's bound tree over what it is applied to: arguments by position, variables by
-# the place where they are bound, every way to read a field as one `Part`, `and` and `or` flat.
-# How a function is written, what its parameters are called and where it stands do not count.
-# Trees of one normal form are equal; their text, by which stored state is known, is made in
-# `stored_form`.
+# It is the function's bound tree over its arguments: arguments are numbered, variables are numbered
+# by the depth of their binding, every way to read a field is one `Part`, `and` and `or` are flat.
+# Spelling, names of parameters and location in the file do not count. Their text, which identifies
+# stored state, is `stored_form`.
 
 
 ARGUMENT, VARIABLE = "argument", "variable"
-"""What parameters are called in normal forms, each with its number: no program can write it."""
+"""Names of parameters in normal forms, each followed by its number: no program can write them."""
 SPREAD_FIELD = "?(spread)"
-"""Of an item of which no type is known: so many fields, and the place of the one that is meant."""
+"""A field of an item of unknown type: the number of fields, and the position of this one."""
 
 
 def argument(number: int) -> Param:
-    """What a function in normal form is applied to."""
+    """An argument of a function in normal form."""
     return Param(f"{ARGUMENT} {number}")
 
 
 def path_of(tree: Expr) -> tuple[int | str, ...] | None:
-    """The way to the field of an argument that an expression in normal form is, if it is one."""
+    """The path of an expression in normal form that is an argument or a field of one; else None."""
     match tree:
         case Param(name) if name.startswith(f"{ARGUMENT} "):
             return ()
@@ -69,8 +70,8 @@ def path_of(tree: Expr) -> tuple[int | str, ...] | None:
 def normal_tree(fn: Fn, arguments: Sequence[ItemType], *, partly: bool = False) -> Expr | None:
     """The normal form of a function that is applied to arguments of these types.
 
-    A function of more parameters gets the fields of the last argument. None if it cannot be read
-    whole; `partly`: what cannot be is an operation in it.
+    A function with more parameters gets the fields of the last argument. None if a part of it
+    cannot be read; with `partly`, such a part becomes an operation of the form.
 
     >>> import ast
     >>> from hydro_core.functions.read import read_function
@@ -97,13 +98,13 @@ def _normal(
     try:
         tree = typed_tree(of, params, types)
     except TypeProblem:
-        tree = of.tree  # only what is checked is run, but forms of anything are compared
+        tree = of.tree  # Only checked trees are run, but forms are compared for any tree.
     names = {p: _argument(a, len(params)) for p, a in zip(params, arguments, strict=True)}
     return _NORMAL.of(tree, _Names(names)).tree
 
 
 def declared(fn: Fn) -> tuple[str | int, ...]:
-    """What is declared of a function, which counts as well as what it does."""
+    """The declarations of a function, which are part of its identity."""
     algebra = fn.algebra
     said = (algebra.commutative, algebra.associative, algebra.idempotent, algebra.neutral)
     return (str(fn.returns) if fn.returns else "", *map(int, said))
@@ -115,16 +116,16 @@ def _argument(given: BoundParameter, parameters: int) -> _NamedForm:
         return _NamedForm(Part(whole, given.step), given.type)
     if given.place is None:
         return _NamedForm(whole, given.type)
-    # the item's type is not known: its fields are known by their number
+    # The type of the item is unknown, so its fields are identified by their number and position.
     number = Const(parameters - given.input)
     return _NamedForm(Op(SPREAD_FIELD, (whole, number, Const(given.place))), given.type)
 
 
 class _NamedForm(NamedTuple):
-    """What a name stands for, or an expression: its normal form, and its type for the text.
+    """The normal form of a name or an expression, and its type for the text.
 
-    That type is told by the arguments alone, by what is a field of one, or an element. `bind` knows
-    more; but by this type, and not by that, the text of stored forms says what is a field.
+    The type follows from the arguments alone: fields and elements of them. `bind` infers more
+    types, but the text of stored forms distinguishes fields by this type, so it must not change.
     """
 
     tree: Expr
@@ -133,11 +134,11 @@ class _NamedForm(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """What names stand for."""
+    """The normal forms of names."""
 
     of: Mapping[str, _NamedForm]
     depth: int = 0
-    """The number of variables that are bound around."""
+    """The number of variables of the enclosing bindings."""
 
     def variables(self, names: Sequence[str]) -> tuple[str, ...]:
         return tuple(f"{VARIABLE} {self.depth + i}" for i, _ in enumerate(names))
@@ -166,7 +167,7 @@ class _NormalForm(Fold[_Names, _NamedForm]):
         return found._replace(tree=replace(found.tree, type=node.type, place=(0, 0)))
 
     def _part(self, node: Part, around: _Names) -> _NamedForm:
-        """A field, where it is one for sure; an element of an array, or what is not known."""
+        """A field, if it certainly is one; else an element of an array, or an unknown part."""
         base = self.of(node.base, around)
         field = field_in(base.type, node)
         if field is not None:
@@ -216,13 +217,13 @@ def flat(node: Op) -> list[Expr]:
 
 # Normal forms of tests: `not (x is None)` and `x is not None` are one.
 #
-# Two functions with one such form give the same value, or both fail, whatever they are applied
-# to, so an equation stands here only if it is exact in Python: for None and NaN, for what `and`
-# and `or` give, and for what is not evaluated at all. `not (a < b)` is `b <= a` only for values
-# of which one is always less or equal, which NaN is not.
+# Two functions with one such form have the same value, or both fail, for all arguments. So an
+# equation is listed here only if it is exact in Python: for None and NaN, for the values of `and`
+# and `or`, and for operands that are not evaluated. `not (a < b)` is `b <= a` only for totally
+# ordered values; NaN is not.
 #
-# Stored state is known by `stored_form`, which stays what it is in every release; programs are
-# compared by these forms, which may get equations.
+# `stored_form` identifies stored state, so it is the same in every release; programs are compared
+# by these forms, which may get more equations.
 
 
 NONE, TRUE, FALSE = Const(None), Const(True, type=BOOLEAN), Const(False, type=BOOLEAN)
@@ -235,7 +236,7 @@ _OPPOSITE = {
     "!=": "==",
 }
 _OPPOSITE_ORDER = {"<": "<=", "<=": "<"}
-"""With the operands turned: `not (a < b)` is `b <= a`."""
+"""Comparisons with exchanged operands: `not (a < b)` is `b <= a`."""
 _TURNED = {">": "<", ">=": "<="}
 _OTHER = {"and": "or", "or": "and"}
 _NEGATIVE = frozenset({"not", "is not", "not in", "!="})
@@ -244,11 +245,11 @@ _ORDERED: Mapping[str, str] = {
     **dict.fromkeys((*INTEGERS, "boolean"), "integer"),
     **{name: name for name in ("string", "date", "timestamp", "timestamp_ntz")},
 }
-"""Types of which any two values are ordered; those of one name with each other."""
+"""Types whose values are totally ordered; values of one name are comparable."""
 
 
 def known_by(fn: Fn, over: Sequence[ItemType]) -> tuple[Any, ...]:
-    """What a function is known by over these types: if that of two is equal, they do the same."""
+    """The identity of a function over these types: functions with equal ones compute the same."""
     tree = normal_tree(fn, over)
     if tree is None:
         return stored_form(fn, over)
@@ -256,7 +257,7 @@ def known_by(fn: Fn, over: Sequence[ItemType]) -> tuple[Any, ...]:
 
 
 def plain_tests(tree: Expr) -> Expr:
-    """The normal form in which tests stand in one of their spellings.
+    """The normal form of tests: each has one spelling.
 
     >>> from hydro_core.functions.forms import argument
     >>> x = Part(argument(0), "x")
@@ -287,7 +288,9 @@ def _plain(of: SameTree) -> Expr:
 
 
 def _truth(test: Expr) -> Expr:
-    """The form of what is true of the same items, where nobody sees the value itself."""
+    """A form that is true for the same items; only for positions where the value itself does not
+    matter.
+    """
     match test:
         case Op("bool", (inner,), ()):
             return _truth(inner)
@@ -328,7 +331,9 @@ def _opposite(test: Expr) -> Expr:
 
 
 def _chosen(choice: IfElse, test: Expr, then: Expr, otherwise: Expr) -> Expr:
-    """`then if test else otherwise`, by the test or its opposite, whichever asks plainly."""
+    """`then if test else otherwise`, by the test or its opposite, whichever has the plainer
+    form.
+    """
     plain = _truth(test)
     if (then, otherwise) == (TRUE, FALSE):
         return _boolean(plain)
@@ -341,7 +346,7 @@ def _chosen(choice: IfElse, test: Expr, then: Expr, otherwise: Expr) -> Expr:
 
 
 def _are_ordered(left: Expr, right: Expr) -> bool:
-    """Whether one is less or equal where both are there; with None, either order fails."""
+    """True if of two values that are not null one is less or equal; None fails in either order."""
     if not (isinstance(left.type, Scalar) and isinstance(right.type, Scalar)):
         return False
     one = _ORDERED.get(left.type.name)
@@ -349,7 +354,7 @@ def _are_ordered(left: Expr, right: Expr) -> bool:
 
 
 def _compared(node: Op) -> Expr:
-    """A comparison; a chain of what is at hand is its comparisons, one after the other."""
+    """A comparison; a chain over cheap operands becomes the conjunction of its comparisons."""
     if len(node.args) > 2 and not all(map(_is_at_hand, node.args[1:-1])):
         return node
     ops = node.name.split(",")
@@ -358,25 +363,27 @@ def _compared(node: Op) -> Expr:
 
 
 def _is_at_hand(node: Expr) -> bool:
-    """Whether it may be computed once or twice: a field, an argument, a variable, a constant."""
+    """True for operands that may be computed once or twice: a field, an argument, a variable, a
+    constant.
+    """
     return isinstance(node, Const | Param) or (isinstance(node, Part) and not node.by_name)
 
 
 def _comparison(left: Expr, op: str, right: Expr) -> Expr:
-    """One comparison, its operands in one of their orders: None comes last."""
+    """One comparison with its operands in one order: None comes last."""
     if op in _TURNED:
         return _test(_TURNED[op], right, left)
     if op in ("is", "is not", "==", "!="):
         if left == NONE or (right != NONE and _text(right) < _text(left)):
             left, right = right, left
         if right == NONE:
-            # no item is equal to None but None
+            # Only None is equal to None.
             op = {"==": "is", "!=": "is not"}.get(op, op)
     return _test(op, left, right)
 
 
 def _joined(op: str, tests: Iterable[Expr]) -> Op:
-    """`a and b and …`; the parts of a part of one operator are its own."""
+    """`a and b and …`; nested conjunctions of the same operator are flattened."""
     whole = Op(op, tuple(tests))
     return replace(whole, args=tuple(flat(whole)))
 
@@ -386,7 +393,7 @@ def _test(op: str, *operands: Expr) -> Op:
 
 
 def _is_boolean(node: Expr) -> bool:
-    """Whether the value is True or False, if there is one."""
+    """True if the value, if there is one, is True or False."""
     match node:
         case Op(family="comparison") | Op("not"):
             return True
@@ -401,7 +408,7 @@ def _is_boolean(node: Expr) -> bool:
 
 
 def _plainness(node: Expr) -> tuple[int, str]:
-    """How often a test says "not", then its text."""
+    """The number of "not" in a test, then its text."""
     words = (word for part in nodes(node) if isinstance(part, Op) for word in part.name.split(","))
     return sum(word in _NEGATIVE for word in words), _text(node)
 
@@ -410,9 +417,9 @@ def _text(node: Expr) -> str:
     return repr(printed(node))
 
 
-# Normal forms as text: tuples of strings and numbers, by which stored state is known.
+# Normal forms as text: tuples of strings and numbers, which identify stored state.
 #
-# They are the same in every release: what is printed here, and how, never changes.
+# The text is the same in every release: it must never change.
 
 
 StoredForm = tuple[Any, ...]
@@ -422,7 +429,7 @@ StoredForm = tuple[Any, ...]
 def stored_form(fn: Fn, arguments: Sequence[ItemType]) -> StoredForm:
     """The text of the normal form of a function that is applied to arguments of these types.
 
-    One that cannot be read whole is known by its source.
+    A function that cannot be read whole has its source as its form.
     """
     tree = normal_tree(fn, arguments)
     if tree is None:
@@ -506,13 +513,13 @@ class StoredText(Fold[None, StoredForm]):
             return ("method", form[0], node.name[1:], form[1:], keywords)
         if node.family == "call":
             return ("call", node.name, form, keywords)
-        # what has no entry, as it stands in normal forms, is known by plain numbers and names
+        # An operation without an entry is identified by plain numbers and names.
         parts = zip(node.args, form, strict=True)
         known_by = (arg.value if isinstance(arg, Const) else element for arg, element in parts)
         return (node.name.strip("?()"), *known_by)
 
     def _text(self, element: Expr) -> str | StoredForm:
-        """A element of an f-string: a text, or a value with its conversion and format."""
+        """An element of an f-string: a text, or a value with its conversion and format."""
         match element:
             case Op("{}", (value, Const(conversion), Const(spec))):
                 return (self.of(value, None), conversion, spec)

@@ -31,12 +31,12 @@ from hydro_core.functions.tree import (
 )
 from hydro_core.types.item import ItemType
 
-# The text of a syntax tree, which reads back as that very tree.
+# The text of a syntax tree, which parses to an equal tree.
 #
 # Python's own `ast.unparse` gives other trees back for some f-strings, and none for others: an
-# escaped brace in a format becomes code, and a literal that needs a backslash has no place in an
-# f-string. A text that changed on the way would be another function, so every text is read back
-# before it is believed.
+# escaped brace in a format becomes code, and a literal that needs a backslash is impossible in an
+# f-string. A changed text would be another function, so every text is parsed and compared before it
+# is used.
 
 
 def python_text(node: ast.AST) -> str:
@@ -48,15 +48,15 @@ def python_text(node: ast.AST) -> str:
     text = _unparsed(node)
     if text is not None:
         return text
-    # Outside of the f-string there is room for every literal; braces of formats are escaped.
+    # Outside of the f-string every literal can be written; braces of formats are escaped.
     moved = ast.fix_missing_locations(_ValueMover().visit(copied(node)))
     text = _unparsed(moved)
-    # What is not written even so is named by its tree: that is no function's text.
+    # A tree that has no text even so is named by its dump, which is no function's text.
     return ast.dump(node) if text is None else text
 
 
 def _unparsed(node: ast.AST) -> str | None:
-    """The text of a tree, if it reads back as the tree."""
+    """The text of a tree if it parses to an equal tree, else None."""
     stand_ins = _stand_ins(node)
     try:
         text = ast.unparse(_BraceEscaper(stand_ins).visit(copied(node)) if stand_ins else node)
@@ -72,14 +72,14 @@ def _unparsed(node: ast.AST) -> str | None:
 
 
 def _dumped(node: ast.AST) -> str:
-    """What two trees have in common if they are one: Python 3.12 cuts texts in f-strings where they
-    have escapes by name.
+    """A dump that is equal for equal trees: Python 3.12 splits texts in f-strings at escapes by
+    name.
     """
     return ast.dump(_TextJoiner().visit(copied(node)))
 
 
 class _TextJoiner(ast.NodeTransformer):
-    """Texts that follow each other in an f-string as one."""
+    """Joins adjacent texts in an f-string."""
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
         self.generic_visit(node)
@@ -94,9 +94,10 @@ class _TextJoiner(ast.NodeTransformer):
 
 
 def _stand_ins(node: ast.AST) -> dict[str, str]:
-    """What stands for the braces of formats while they are written; nothing where there are none.
+    """Private characters that replace the braces of formats while the text is written; empty
+    without braces.
 
-    Unparsed, a brace of a format opens an expression.
+    `ast.unparse` writes a brace of a format as the start of an expression.
     """
     texts = [p.value for p in ast.walk(node) if isinstance(p, ast.Constant)]
     used = {c for text in texts if isinstance(text, str) for c in text}
@@ -110,14 +111,14 @@ def copied(node: Any) -> Any:
     for name, value in ast.iter_fields(node):
         parts = []
         for part in value if isinstance(value, list) else (value,):
-            # one frame a level, no comprehension: expressions nest deep
+            # One frame for each level, no comprehension: expressions are deeply nested.
             parts.append(copied(part) if isinstance(part, ast.AST) else part)  # noqa: PERF401
         made[name] = parts if isinstance(value, list) else parts[0]
     return ast.copy_location(type(node)(**made), node)
 
 
 class _BraceEscaper(ast.NodeTransformer):
-    """Braces in formats as what stands for them."""
+    """Replaces braces in formats by private characters."""
 
     def __init__(self, stand_ins: dict[str, str]) -> None:
         self.table = str.maketrans(stand_ins)
@@ -152,19 +153,18 @@ class _ValueMover(ast.NodeTransformer):
                     self._take(part.format_spec, values)
 
 
-# Functions that are made from trees: no text is parsed, and no closure is needed to run them.
+# Functions that are built from trees: no text is parsed, and running them needs no closure.
 #
-# What a rule derives from a function, and what is read back from where a plan is stored, is a
-# tree. Its syntax is built node by node and compiled on the first call. Names are given by the
-# tree alone: a builtin stands under a name that no program can write, so no parameter can hide
-# it.
+# A function that a rule derives, or that a stored plan contains, is a tree. Its syntax is built
+# node by node and compiled on the first call. The tree alone binds the names: a builtin has a name
+# that no program can write, so no parameter can hide it.
 
 
 MAX_DEPTH = 150
-"""Python's own compiler goes so deep, and some way further."""
+"""Largest depth that is built; Python's own compiler fails some way deeper."""
 ATTRIBUTE = " attribute"
 FORMATTED = " formatted"
-"""No program can write these names."""
+"""Names that no program can write."""
 _LITERALS = (bool, int, float, str, bytes, type(None))
 
 
@@ -176,7 +176,7 @@ def function_of(
     returns: ItemType | None = None,
     span: Span | None = None,
 ) -> Fn:
-    """The function of a complete tree; `like` gives the place and what is declared.
+    """The function of a complete tree; `like` gives its location and declarations.
 
     >>> f = function_of(Op("+", (Param("x"), Const(1))), ("x",))
     >>> f.call(2), f.source
@@ -190,7 +190,7 @@ def function_of(
 
 
 class LateCall(ABC):
-    """A callable that is made when it is first called; it is pickled as what it is made of."""
+    """A callable that is built on its first call; it is pickled as its parts."""
 
     __slots__ = ("_made",)
     _made: Callable[..., Any]
@@ -236,23 +236,23 @@ def compiled(
 
 
 def evaluated(node: ast.expr, names: Mapping[str, Any]) -> Any:
-    """The value of an expression that has been checked, or was built, in which names mean this."""
+    """The value of a checked or built expression, with the given meaning of names."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # `x is 1` means what it means in Python
+        warnings.simplefilter("ignore")  # `x is 1` has Python's meaning: no warning is due.
         code = compile(ast.fix_missing_locations(ast.Expression(node)), "<program>", "eval")
     return eval(code, {"__builtins__": {}, **GUARDS, **names})  # noqa: S307 - see above
 
 
 def text_of(tree: Expr, params: Sequence[str]) -> str:
-    """The function as a person reads it; it is never parsed again.
+    """The text of a function for people; it is never parsed.
 
-    Two functions of one text are the same but for the names of variables.
+    Functions with one text are equal up to the names of variables.
     """
     names = list(params)
     for node in nodes(tree):
         names += node.names if isinstance(node, Bind) else ()
         names += [node.name] if isinstance(node, Param) else []
-    # What the reader made up holds a point.
+    # Names that the reader invented contain a point.
     shown = {name: name for name in names if "." not in name}
     for name in names:
         plain = name.replace(".", "_")
@@ -262,7 +262,7 @@ def text_of(tree: Expr, params: Sequence[str]) -> str:
 
 
 def is_complete(tree: Expr | None) -> bool:
-    """Whether the tree alone says what the function does, so that it can be made from it."""
+    """True if the function can be built from the tree alone."""
     if tree is None:
         return False
     todo: list[tuple[Expr, int]] = [(tree, 1)]
@@ -302,7 +302,7 @@ class Syntax(Fold[None, ast.expr]):
         return self._value(node.value)
 
     def _value(self, value: Any) -> ast.expr:
-        """A constant: a list or dict is another one each time, as a display is."""
+        """A constant; a list or dict is a new object each time, as a display is."""
         match value:
             case dict():
                 keys: list[ast.expr | None] = [self._value(k) for k in value]
@@ -312,7 +312,7 @@ class Syntax(Fold[None, ast.expr]):
             case list():
                 return ast.List(elts=[self._value(v) for v in value], ctx=ast.Load())
             case _ if self.shown is not None:
-                return ast.parse(repr(value), mode="eval").body  # `-1` is read as one operation
+                return ast.parse(repr(value), mode="eval").body  # `-1` parses as an operation on 1.
             case _ if type(value) in _LITERALS:
                 return ast.Constant(value=value)
             case _:
@@ -394,7 +394,7 @@ class Syntax(Fold[None, ast.expr]):
         return found
 
     def _function(self, name: str) -> ast.expr:
-        """What is called by its name: `math.sqrt`."""
+        """The function of a dotted name: `math.sqrt`."""
         if self.shown is None:
             return self.read(f" {name}")
         first, *rest = name.strip("()").split(".")
@@ -454,7 +454,7 @@ _GROWING = {SYNTAX[name]: f" bounded {name}" for name in GROWING}
 
 
 def bounded(node: ast.BinOp) -> ast.expr:
-    """An operation of two operands as it runs, with a bound for what it may make."""
+    """An operation of two operands, as a call that bounds the size of its result."""
     name = _GROWING.get(type(node.op))
     return node if name is None else called(ast.Name(name, ast.Load()), node.left, node.right)
 
@@ -464,4 +464,4 @@ GUARDS: Mapping[str, Any] = {
     FORMATTED: formatted,
     **{f" bounded {name}": guard for name, guard in GROWING.items()},
 }
-"""By what attributes are read, values of f-strings formatted, and large results bounded."""
+"""Functions that read attributes, format values of f-strings, and bound large results."""

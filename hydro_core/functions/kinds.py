@@ -1,8 +1,9 @@
-"""The types of values inside a function: item types, and what is no item but may occur on the way.
+"""The types of values inside a function: item types, and types of intermediate values that are no
+items.
 
-`NULL` is the type of None and fits every other; what is computed of nothing but None, which fails,
-is NULL too. `ANY` is what is not known, and whatever is joined with it is not known either.
-`MixedType` may be of either of two types: harmless unless it becomes part of the result.
+`NULL` is the type of None and fits every other type; the result of an operation on None, which
+fails, is NULL too. `ANY` is an unknown type, and its join with any type is `ANY`. A `MixedType` has
+one of two types: harmless unless it becomes part of the result.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class SetOf:
 
 @dataclass(frozen=True, slots=True)
 class DictOf:
-    """A dict whose keys are not known, or are not names."""
+    """A dict whose keys are unknown, or are no names."""
 
     key: ExprType
     value: ExprType
@@ -58,10 +59,10 @@ class DictOf:
 
 @dataclass(frozen=True, slots=True)
 class MatchOf:
-    """What a search for a pattern finds."""
+    """The result of a search for a pattern."""
 
     groups: tuple[str | None, ...]
-    """The names of the pattern's groups, None of those that have none."""
+    """The names of the pattern's groups; None for a group without a name."""
 
     def __str__(self) -> str:
         return "match"
@@ -95,7 +96,9 @@ NO_ITEMS = {
 
 
 def part(kind: ExprType) -> ItemType:
-    """A kind as a part of a tuple, row or array: these may hold what is no item, on the way."""
+    """A type as a part of a tuple, row or array, which may be no item type in intermediate
+    values.
+    """
     return cast("ItemType", kind)
 
 
@@ -129,14 +132,14 @@ def _join_others(a: ExprType, b: ExprType, place: Place) -> ExprType:
 
 
 def known(item: ItemType) -> ExprType:
-    """The kind of an input: what is open there may be anything."""
+    """The type of an input; open parts of it may have any type."""
     if isinstance(item, Tuple | Row | Array) and not item.extent.open:
         return nullable(item)
     return ANY if isinstance(item, Unknown) and item.open else _with_parts(item, known)
 
 
 def _with_parts(kind: ItemType, change: Callable[[ItemType], ExprType]) -> ItemType:
-    """The kind, with other kinds of its fields or elements."""
+    """The type with a changed type of each field or element."""
     match kind:
         case Tuple(fields):
             return Tuple(tuple(part(change(f)) for f in fields))
@@ -149,7 +152,7 @@ def _with_parts(kind: ItemType, change: Callable[[ItemType], ExprType]) -> ItemT
 
 
 def as_item(kind: ExprType, place: Place = (0, 0)) -> ItemType:
-    """The item type of a result; a problem where the result is surely no item."""
+    """The item type of a result; a problem if the result is certainly no item."""
     match kind:
         case Scalar("anything"):
             return OPEN
@@ -174,7 +177,7 @@ def as_item(kind: ExprType, place: Place = (0, 0)) -> ItemType:
 
 
 def number(kind: ExprType) -> ExprType | None:
-    """The kind of a number as Python computes: long, double or decimal; None for no number."""
+    """The type of a number as Python computes it: long, double or decimal; None for no number."""
     match kind:
         case Scalar("float" | "double"):
             return Scalar("double")
@@ -209,7 +212,7 @@ def _of_all(values: Iterable[Any]) -> ExprType:
 
 
 def elements(kind: ExprType) -> ExprType | None:
-    """What a loop over a value gives; None where there can be no loop."""
+    """The type of the items of a loop over a value; None if the value has none."""
     match kind:
         case Array(element) | SetOf(element):
             return element
@@ -237,12 +240,12 @@ def joined(kinds: Any, place: Place = (0, 0)) -> ExprType:
 
 
 def is_open(kind: ExprType) -> bool:
-    """Whether too little is known of a value to say that an operation on it is wrong."""
+    """True if the type is too open to refuse an operation on the value."""
     return isinstance(kind, MixedType) or kind in (ANY, NULL)
 
 
 def computed_of(kind: ExprType) -> ExprType:
-    """The kind of what an operation gives for a value of which too little is known; NULL for None,
-    on which it fails.
+    """The type of the result of an operation on a value of an open type; NULL for None, on which it
+    fails.
     """
     return NULL if kind == NULL else ANY

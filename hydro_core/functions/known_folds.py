@@ -1,10 +1,11 @@
-"""Folds that are sums and extremes, or tuples and rows of these: what an engine has aggregates for.
+"""Folds that are sums, minima and maxima, or tuples and rows of these: an engine has aggregates for
+them.
 
-A function `f(acc, x)` is known if each part of its result is that part of the accumulator, as it is
-or with a value of the item added to it, or the smaller or larger of the two. Such a fold does not
-depend on the order of the items, and what it has of two bags is merged by the same sums and
-extremes. Integers are added exactly: only a final sum beyond 64 bits is an error, whatever partial
-sums were.
+A function `f(acc, x)` is known if each part of its result is that part of the accumulator,
+unchanged or with a value of the item added to it, or the smaller or larger of the two. Such a fold
+does not depend on the order of the items, and the results for two bags are merged by the same
+aggregates. Integers are added exactly: only a final sum beyond 64 bits is an error, never a partial
+sum.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ KnownFold = StartKept | Total | Extreme | FoldParts
 
 
 def known_fold(fn: Fn) -> KnownFold | None:
-    """What a fold with `fn` is, None where it is something else; values are over `fn.params[1:]`.
+    """The fold of `fn` by aggregates, None if it is no known fold; values are over `fn.params[1:]`.
 
     >>> import ast
     >>> from hydro_core.functions.read import read_function
@@ -67,12 +68,12 @@ def known_fold(fn: Fn) -> KnownFold | None:
 
 
 def known_reduce(fn: Fn) -> KnownFold | None:
-    """What `reduce(fn)` is, None where it is something else: `fn` gets two items."""
+    """The aggregates of `reduce(fn)`, None if it is no known fold; `fn` gets two items."""
     if fn.tree is None or len(fn.params) != 2:
         return None
     acc, item = fn.params
     found = _known(fn.tree, Param(acc), acc)
-    # The first item is an accumulator: each part must take the item's very part.
+    # The first item is the accumulator: each part must read that same part of the item.
     return found if found is not None and _takes(found, Param(item), fn) else None
 
 
@@ -94,7 +95,7 @@ def _known(expr: Expr, acc: Expr, name: str) -> KnownFold | None:
         ):
             return _extreme(chosen, test.args, acc, name)
         case IfElse(test, then, otherwise) if not mentions(test, name):
-            # `acc + x if test else acc`, or the other way round
+            # `acc + x if test else acc`, or with the branches exchanged.
             if not _same(otherwise, acc):
                 test, then, otherwise = Op("not", (test,)), otherwise, then
             found = _known(then, acc, name) if _same(otherwise, acc) else None
@@ -121,7 +122,7 @@ def _step_of(expr: Op) -> AggregateStep | None:
 
 
 def _step(expr: Op, acc: Expr, name: str) -> KnownFold | None:
-    """An operation of two operands, by the aggregate that its entry takes further."""
+    """An operation of two operands, by the aggregate that its entry names as its step."""
     step = _step_of(expr)
     match step:
         case "plus" | "minus":
@@ -174,7 +175,7 @@ def _extreme(kind: ExtremeKind, pair: tuple[Expr, ...], acc: Expr, name: str) ->
 
 
 def _same(expr: Expr, reference: Expr) -> bool:
-    """Whether the expression reads the part of the accumulator that the reference is."""
+    """True if the expression reads the part of the accumulator that `reference` names."""
     match expr, reference:
         case Param(a), Param(b):
             return a == b
@@ -196,5 +197,5 @@ def _takes(fold: KnownFold, item: Expr, fn: Fn) -> bool:
         case Extreme(_, value):
             return _same(value, item)
         case StartKept():
-            # Of either item the same, if they may change places.
+            # The two items may be exchanged, so both must give the same.
             return fn.algebra.commutative

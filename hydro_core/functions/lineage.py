@@ -34,16 +34,16 @@ from hydro_core.functions.tree import (
 )
 from hydro_core.types.item import Array, FieldPath, ItemType, Row, Tuple, Unknown, at, leaves
 
-# What is known of where a value comes from.
+# Origins of values.
 #
-# `CopiedField` is the very value of an input field, `ComputedFrom` a value that is computed from
-# some. `KnownParts` is a tuple, row or list that was made here, `RepeatedItem` a list of any
-# number of like items, `OptionalValue` a value or None, `NoValue` a value that does not come to
-# be. Two branches are `joined`: what comes out is a copy of what it is a copy of in both.
+# `CopiedField` is the unchanged value of an input field, `ComputedFrom` a value that is computed
+# from some. `KnownParts` is a tuple, row or list that the function builds, `RepeatedItem` a list of
+# any number of like items, `OptionalValue` a value or None, `NoValue` an expression that fails. Two
+# branches are `joined`: the result is a copy only of the fields that both copy.
 
 
 class InputField(NamedTuple):
-    """A field of an argument: which argument, and the way into it."""
+    """A field of an argument: the number of the argument, and the path in it."""
 
     input: int
     path: FieldPath
@@ -61,7 +61,7 @@ class CopiedField:
     type: ItemType
 
     def part(self, name: str) -> CopiedField | None:
-        """A field of it, by its name or place; None where it has none of that name."""
+        """A field of it, by its name or position; None if there is no such field."""
         match self.type:
             case Row():
                 found = self.type.column(name)
@@ -82,7 +82,7 @@ class ComputedFrom:
 
 @dataclass(frozen=True, slots=True)
 class KnownParts:
-    """A tuple, row or list whose parts are known; without names they are "0", "1" and so on."""
+    """A tuple, row or list with known parts; parts without names are "0", "1" and so on."""
 
     kind: Literal["tuple", "row", "list"]
     parts: Mapping[str, Value]
@@ -115,7 +115,7 @@ ONLY_NONE = OptionalValue(NEVER)
 
 
 def sources(*values: Value) -> Fields:
-    """Every input field that the values have to do with."""
+    """All input fields that the values depend on."""
     found: Fields = NONE
     for value in values:
         match value:
@@ -143,12 +143,14 @@ def sequence(kind: Literal["tuple", "list"], values: Iterable[Value]) -> KnownPa
 
 
 def there(value: Value) -> Value:
-    """The value, if it is not None: None has no parts, and reading one fails."""
+    """The value under the condition that it is not None: None has no parts, and reading one
+    fails.
+    """
     return value.value if isinstance(value, OptionalValue) else value
 
 
 def kind_of(value: Value) -> str | None:
-    """What kind of parts a value has, if they are known."""
+    """The kind of a value's parts: tuple, row or list; None if they are unknown."""
     match value:
         case KnownParts(kind):
             return kind
@@ -159,7 +161,7 @@ def kind_of(value: Value) -> str | None:
 
 
 def opened(value: Value) -> Value:
-    """A copy of a tuple or row as its parts, anything else as it is."""
+    """A copied tuple or row as its parts; other values unchanged."""
     match value:
         case CopiedField(type=Tuple(fields)):
             return sequence("tuple", [value.part(str(i)) or NEVER for i in range(len(fields))])
@@ -170,7 +172,7 @@ def opened(value: Value) -> Value:
 
 
 def part(value: Value, step: str | int) -> Value:
-    """A part of a value, by its name or its place."""
+    """A part of a value, by its name or its position."""
     value = there(value)
     if isinstance(value, CopiedField) and isinstance(step, str):
         return value.part(step) or computed(value)
@@ -188,7 +190,7 @@ def part(value: Value, step: str | int) -> Value:
 
 
 def elements(value: Value) -> Value:
-    """What any of the items of a value is like, if it is a tuple or list."""
+    """The common origin of all items of a value, if it is a tuple or list."""
     match opened(value):
         case KnownParts("tuple" | "list", parts):
             return joined(parts.values())
@@ -201,7 +203,7 @@ def elements(value: Value) -> Value:
 
 
 def items_of_list(value: Value) -> Value | None:
-    """What all items of a list that was made here are like; None where it is no such list."""
+    """The common origin of all items of a list that the function builds; None for other values."""
     is_list = isinstance(value, RepeatedItem) or kind_of(value) == "list"
     return elements(value) if is_list else None
 
@@ -234,9 +236,9 @@ def _join(a: Value, b: Value, why: Fields) -> Value:
 
 
 def unpacked(value: Value, count: int, star: int | None) -> list[Value]:
-    """What so many targets get of a value, of which the one at `star` gets all that is left.
+    """The values of `count` targets of an unpacked value; the target at `star` gets the rest.
 
-    Of another length there are no values: unpacking fails, and what is said then holds of nothing.
+    For another length there are no values: unpacking fails, so any claim about them holds.
     """
     inner = there(value)
     match opened(inner):
@@ -257,7 +259,7 @@ def unpacked(value: Value, count: int, star: int | None) -> list[Value]:
     return [*fields[:star], sequence("list", fields[star:end]), *fields[end:]]
 
 
-# Follows values through a function's tree: where does the value of each expression come from?
+# Traces values through a function's tree: the origin of each expression's value.
 
 
 TracedNames = Mapping[str, Value]
@@ -265,7 +267,7 @@ TracedNames = Mapping[str, Value]
 
 @dataclass(slots=True)
 class Tracer(Fold[TracedNames, Value]):
-    """Follows values through a tree; notes the arrays that an unknown call may change."""
+    """Traces values through a tree; records the arrays that an unknown call may change."""
 
     inputs: tuple[ItemType, ...]
     changed: set[InputField] = field(default_factory=set)
@@ -290,7 +292,7 @@ class Tracer(Fold[TracedNames, Value]):
             case Op(name, (subject, count, star)) if name == SEQUENCE and otherwise == ONLY_NONE:
                 value = self.of(subject, around)
                 if _fits(value, constant_of(count), constant_of(star)):
-                    # Only a null does not match; then the result is null, and so is all within it.
+                    # Only a null does not match; then the result is null, and so are all its parts.
                     return _within(then, value)
         return joined((then, otherwise), sources(test))
 
@@ -337,7 +339,7 @@ class Tracer(Fold[TracedNames, Value]):
 
     def _bind(self, node: Bind, around: TracedNames) -> Value:
         if node.kind == "function":
-            # What it is called with comes from the other arguments, which count anyway.
+            # The arguments of the function come from the other operands, which count anyway.
             return self.of(node.body, {**around, **dict.fromkeys(node.names, ComputedFrom())})
         value = self.of(node.value, around)
         if node.kind == "let":
@@ -346,13 +348,13 @@ class Tracer(Fold[TracedNames, Value]):
         values = [item] if count == 1 else unpacked(item, count, None)
         inner = {**around, **dict(zip(node.names, values, strict=True))}
         for condition in node.conditions:
-            self.of(condition, inner)  # what it calls may change arrays
+            self.of(condition, inner)  # A condition may call a function that changes arrays.
         found = RepeatedItem(self.of(node.body, inner))
         return computed(found, value) if node.kind == "set" else found
 
 
 def _known(node: Op, values: list[Value]) -> Value | None:
-    """Of an operation whose result holds parts of its operands, what these are."""
+    """The origin of the result of an operation whose result holds parts of its operands."""
     first, *others = values
     match node.family:
         case "index":
@@ -433,7 +435,7 @@ def _call(node: Op, value: Value, others: list[Value]) -> Value | None:
 
 
 def _fits(value: Value, count: int, star: int | None) -> bool:
-    """Whether a value is a tuple that has as many parts as a pattern."""
+    """True if a value is a tuple with as many parts as a pattern needs."""
     match opened(value):
         case KnownParts("tuple", parts):
             return len(parts) == count if star is None else len(parts) >= count - 1
@@ -469,24 +471,23 @@ def _constant(value: Any) -> Value:
             return ComputedFrom()
 
 
-# The lineage of fields: which output fields of a function are which input fields, always.
+# The lineage of fields: output fields of a function that always equal input fields.
 #
-# Sound first: an output field is said to equal an input field only if, for every item that comes
-# out, it is the very value of that field of the item that went in. A function that cannot be read
-# says nothing; a part of one that cannot be says nothing of what it touches. A call of something
-# unknown may change the arrays it can reach, nothing else.
+# Soundness: an output field equals an input field only if, for every item of the result, it is the
+# unchanged value of that field of the input item. A function that cannot be read has no lineage; an
+# unreadable part of one has none for all that it touches. A call of an unknown function may change
+# the arrays that it can reach, nothing else.
 #
-# Where a field is not one of the input's, it may still be a function of some: `bucket(user)`. Two
-# expressions that are equal in their normal form have equal values, so an item can be followed by
-# such a value as by a field. Only what is one expression is told: nothing with variables of its
-# own, nothing of a function that cannot be read whole or whose result is declared (and may be
-# converted).
+# A field that is no copy may still be a function of input fields: `bucket(user)`. Two expressions
+# with equal normal forms have equal values, so an item can be followed by such a value as by a
+# field. Only a single expression qualifies: it has no variables of its own, no unreadable part, and
+# no declared result (which may be converted).
 
 
 ResultUse = Literal["item", "optional", "elements"]
-"""What a result is: an item, an item unless it is null, or what holds items."""
+"""The use of a result: an item, an item unless it is null, or a collection of items."""
 _MOST = 200
-"""Nodes of an expression; a larger one follows nothing."""
+"""Most nodes of an expression; a larger one is not followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -494,18 +495,18 @@ class FieldMap:
     """For each field of the output: the input fields it equals, and those it is computed from.
 
     Keys are paths into the output item; a field that equals some input is not computed. A path that
-    leads deeper than a key is part of what the key says is computed.
+    leads deeper than a key is part of that key's computed field.
     """
 
     equal: Mapping[FieldPath, Fields]
     computed: Mapping[FieldPath, Fields]
     made: Mapping[FieldPath, Expr] = field(default_factory=dict)
-    """Of computed fields: the expression of the inputs' fields that they are, where it is known."""
+    """For computed fields: their expressions over the inputs' fields, where they are known."""
     padded: Mapping[FieldPath, Fields] = field(default_factory=dict)
-    """Of computed fields: those of the inputs whose very value they are where they are not null."""
+    """For computed fields: the input fields that they equal where they are not null."""
 
     def nearest(self, path: FieldPath) -> tuple[FieldPath, FieldPath] | None:
-        """The longest beginning of a path of which something is said, and the rest of the path."""
+        """The longest prefix of a path that is a key, and the rest of the path."""
         for length in range(len(path), -1, -1):
             if path[:length] in self.equal or path[:length] in self.computed:
                 return path[:length], path[length:]
@@ -588,7 +589,7 @@ def _expanded(fields: Fields, inputs: tuple[ItemType, ...]) -> Fields:
 def made_fields(
     fn: Fn, inputs: tuple[ItemType, ...], *, use: ResultUse = "item"
 ) -> Mapping[FieldPath, Expr]:
-    """The expressions of the fields that are made of others, in normal form.
+    """The normal forms of the fields that are computed from others.
 
     >>> import ast
     >>> from hydro_core.functions.forms import argument
@@ -612,9 +613,9 @@ def made_fields(
 
 
 def _without_lets(tree: Expr, values: Mapping[str, Expr]) -> Expr:
-    """The normal form with the values of variables in their place.
+    """The normal form with variables replaced by their values.
 
-    A variable has one name throughout its body, and no other around it has that.
+    A variable has one name throughout its body, and no enclosing variable has that name.
     """
     match tree:
         case Param(name):
@@ -626,7 +627,7 @@ def _without_lets(tree: Expr, values: Mapping[str, Expr]) -> Expr:
 
 
 def _kept(tree: Expr) -> Expr:
-    """What is there when the result is not None."""
+    """The branch that is evaluated when the result is not None."""
     match tree:
         case IfElse(_, then, Const(None)) | IfElse(_, Const(None), then):
             return _kept(then)
@@ -649,7 +650,7 @@ def _parts(tree: Expr, path: FieldPath) -> Iterator[tuple[FieldPath, Expr]]:
 
 
 def _is_expression(tree: Expr) -> bool:
-    """Whether it is one expression of fields, and not a field itself or a constant."""
+    """True for one expression of fields that is neither a field itself nor a constant."""
     if path_of(tree) is not None:
         return False
     found = list(islice(nodes(tree), _MOST + 1))
@@ -658,7 +659,7 @@ def _is_expression(tree: Expr) -> bool:
 
 
 def _has_text(node: Expr) -> bool:
-    """Whether it may stand by itself: it has no variable, and a text of its own."""
+    """True if the expression can be written alone: it has no variable, and a text of its own."""
     match node:
         case Param():
             return path_of(node) is not None

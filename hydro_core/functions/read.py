@@ -1,8 +1,8 @@
-"""Functions are read: from the text of a program, or from live Python.
+"""Reading of functions: from the text of a program, or from live Python.
 
-Reading executes nothing of a text program: a lambda is checked, becomes a tree, and is compiled
-when it is first called. What a function closes over is constant and stands in its tree, and in its
-`closed`, by which functions are told apart.
+Reading executes nothing of a text program: a lambda is checked, becomes a tree, and is compiled on
+its first call. The values that a function closes over are constant; they are part of its tree, and
+of its `closed`, which is part of its identity.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ from hydro_core.types.item import BINARY, BOOLEAN, DATE, DOUBLE, LONG, STRING, I
 
 _NUMBERS = count(1)
 _LABELS: dict[int, tuple[str, Any]] = {}
-"""Numbers of objects without a name of their own; held, so that no other object gets the id."""
+"""Numbers of objects without a name of their own; each is held, so that no other object gets its
+id.
+"""
 _ANNOTATIONS: Mapping[Any, ItemType] = {
     name: item
     for kind, item in (
@@ -65,7 +67,7 @@ def read_function(
     algebra: Algebra | None = None,
     returns: ItemType | None = None,
 ) -> Fn:
-    """The function that an argument of a text program is: a lambda, a bound name, or a builtin.
+    """The function of an argument of a text program: a lambda, a bound name, or a builtin.
 
     `locate` gives the line and column in the program of a node of `tree`.
 
@@ -105,7 +107,7 @@ def read_callable(
     algebra: Algebra | None = None,
     span: Span | None = None,
 ) -> Fn:
-    """A live Python function: with a tree where its source can be read, else called as it is."""
+    """A live Python function: with a tree if its source can be read, else called as it is."""
     algebra = algebra or Algebra()
     own = name or str(getattr(f, "__name__", type(f).__name__))
     match binding_of(own, f):
@@ -145,7 +147,7 @@ def _defined(
 def _places(
     f: Callable[..., Any], uses: Iterable[Unrepeatable]
 ) -> tuple[tuple[str, Span | None], ...]:
-    """Where in its file the function uses what it uses."""
+    """The locations of the given uses in the function's file."""
     file = f.__code__.co_filename if isinstance(f, FunctionType) else "<unknown>"
     return tuple(
         (name, Span(file, line, column, line, column + 1, linecache.getline(file, line).rstrip()))
@@ -156,7 +158,7 @@ def _places(
 def constant(tree: ast.expr, bindings: Mapping[str, Any], *, locate: Locate = place_of) -> Any:
     """The value of a constant expression, computed within limits and without calling anything.
 
-    A lambda without parameters stands for its body.
+    A lambda without parameters has the value of its body.
 
     >>> constant(ast.parse("[(1, 'a' * 3), (2, max(4, 5))]", mode="eval").body, {})
     [(1, 'aaa'), (2, 5)]
@@ -172,7 +174,7 @@ def constant(tree: ast.expr, bindings: Mapping[str, Any], *, locate: Locate = pl
 
 
 def has_effects(tree: Expr) -> bool:
-    """Whether something of the tree is not known to leave its arguments unchanged."""
+    """True if some part of the tree may change its arguments."""
     return any(
         isinstance(part, Op) and part.name[:1] == "?" and part.name[:2] != "?("
         for part in nodes(tree)
@@ -216,7 +218,9 @@ def _parameters(f: Callable[..., Any], name: str) -> tuple[str, ...]:
 
 
 def _closed(node: ast.Lambda | ast.FunctionDef, find: Find) -> tuple[tuple[str, str], ...]:
-    """What a function closes over, and what the functions that it names do: names and texts."""
+    """Names and texts of the values that a function, and the functions that it names, close
+    over.
+    """
     seen: dict[tuple[str, str], None] = {}
     todo = [(node, find)]
     while todo:
@@ -239,7 +243,7 @@ def _closed(node: ast.Lambda | ast.FunctionDef, find: Find) -> tuple[tuple[str, 
 
 
 def _label(value: Any) -> str:
-    """What tells an object that cannot be read from others: its name, if it has one of its own."""
+    """A unique label of an unreadable object: its name, if it has one of its own."""
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
     if isinstance(value, ModuleType):
         return f"<module {value.__name__}>"

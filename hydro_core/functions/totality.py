@@ -1,9 +1,9 @@
-"""Whether an expression has a value, and one that is not null, whatever the item is.
+"""Totality: an expression has a value, and one that is not null, for every item.
 
 An expression fails where a value is null, where a container has no such element, and where two
-values have no order. So it is looked at with its types, and with what the tests around it say is
-not null. Only what is known to have a value counts; of the rest nothing is claimed. When an
-operation has one, its entry says; what a test says of None, `where_true` and `where_false`.
+values have no order. So the analysis uses its types, and the values that enclosing tests prove to
+be not null. It is conservative: it claims a value only where it is certain. The entry of an
+operation has its condition; `where_true` and `where_false` have what a test implies about None.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from hydro_core.types.values import ValueProblem, to_item
 
 
 class Certainty(NamedTuple):
-    """What is sure of an expression."""
+    """Certain facts about an expression."""
 
     has_value: bool
     """It does not fail."""
@@ -40,21 +40,23 @@ class Certainty(NamedTuple):
 
 
 NotNull = tuple[Expr, ...]
-"""Expressions that are not null."""
+"""Expressions that are known to be not null."""
 _NOTHING = Certainty(has_value=False, not_null=False)
 
 
 @lru_cache(maxsize=4096)
 def certainty(of: SameTree, known: NotNull = ()) -> Certainty:
-    """What is sure of a bound tree, given what is known not to be null."""
+    """The certain facts about a bound tree, given expressions that are not null."""
     return _TOTALITY.of(of.tree, known)
 
 
 class _Totality(Fold[NotNull, Certainty]):
-    """What is sure of an expression, given what is not null where it stands."""
+    """The certain facts about an expression, given expressions that are not null at its
+    position.
+    """
 
     def of(self, node: Expr, around: NotNull) -> Certainty:
-        """What is sure of a node, by what it is and by what is known around it."""
+        """The certain facts about a node; a node among the known ones is not null."""
         found = super().of(node, around)
         return found._replace(not_null=True) if node in around else found
 
@@ -89,12 +91,14 @@ class _Totality(Fold[NotNull, Certainty]):
             return _NOTHING
         operands = [self.of(operand, around) for operand in node.operands]
         sure = all(operand.has_value for operand in operands)
-        # What says itself when it has a value gives truth values, which are not null.
+        # An operation with such a condition gives a truth value, which is not null.
         nulls = [not operand.not_null for operand in operands]
         return Certainty(sure and entry.has_value(node, nulls), not_null=True)
 
     def _in_turn(self, node: Op, around: NotNull) -> Certainty:
-        """Each is asked where all before it are true, or where all are false."""
+        """Each operand is evaluated where all before it are true (`and`), or where all are false
+        (`or`).
+        """
         has_value, last = _are_alike(node, node.args), _NOTHING
         for value in node.args:
             last = self.of(value, around)
@@ -111,8 +115,8 @@ _TOTALITY = _Totality()
 
 
 def _are_alike(whole: Expr, parts: tuple[Expr, ...]) -> bool:
-    """Whether each of the values that it may have is one of its type: a decimal number may not
-    fit into the type that two decimals have in common.
+    """True if each of its possible values has the type of the whole: a decimal may not fit the
+    common type of two decimals.
     """
     return all(_fits(part.type, whole.type) for part in parts)
 
@@ -125,7 +129,7 @@ def _fits(part: ExprType, whole: ExprType) -> bool:
 
 
 def _is_item(value: Any) -> bool:
-    """Whether a constant may be a result: an integer beyond 64 bits may not."""
+    """True if a constant may be a result: an integer beyond 64 bits may not."""
     try:
         to_item(value)
     except ValueProblem:
@@ -134,7 +138,7 @@ def _is_item(value: Any) -> bool:
 
 
 def where_true(test: Expr) -> NotNull:
-    """What cannot be null where the expression is true."""
+    """The expressions that are not null where the test is true."""
     match test:
         case Op("is not", (first, Const(None))):
             return (first,)
@@ -151,7 +155,7 @@ def where_true(test: Expr) -> NotNull:
 
 
 def where_false(test: Expr) -> NotNull:
-    """What cannot be null where the expression is false."""
+    """The expressions that are not null where the test is false."""
     match test:
         case Op("is", (first, Const(None))):
             return (first,)

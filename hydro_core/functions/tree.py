@@ -21,12 +21,11 @@ from hydro_core.types.item import ItemType, Row, Tuple
 # A question about functions is a fold: it has an answer for every kind of node.
 
 
-# The tree of a function's body: a closed set of pure expressions, Python's in meaning.
+# The tree of a function's body: a closed set of pure expressions with Python's meaning.
 #
-# A lambda, or a `def` whose body is assignments, conditionals and returns, is read into one
-# `Expr` over its parameters. Each node has its place, and its type once the function is bound to
-# what it is applied to. The tree is what is traced and compiled, to Python and to columns of
-# Spark.
+# A lambda, or a `def` whose body is assignments, conditionals and returns, is read into one `Expr`
+# over its parameters. Each node has its location, and its type once the function is bound to
+# argument types. The tree is traced, and compiled to Python and to columns of Spark.
 
 
 OpFamily = Literal[
@@ -55,7 +54,7 @@ RAISE = "?(raise)"
 FORMAT = "?(format)"
 """An f-string whose format is computed: a text."""
 SEQUENCE = "?(sequence)"
-"""Whether a value is a tuple or list with as many parts as a pattern names."""
+"""True if a value is a tuple or list with as many parts as a pattern names."""
 UNPACK = "(unpack)"
 MATCHED = "(matched)"
 """As an unpacking; it has a value only where the value has as many parts."""
@@ -91,8 +90,8 @@ _FAMILIES = _Families(
 class Const:
     """A constant: None, a scalar, a timedelta, or a tuple, list or dict of them.
 
-    Equal by type and value, as far as a function may see: 1, 1.0, True and Decimal(1) are four, and
-    -0.0 is not 0.0.
+    Constants are equal by type and value, as far as a function may see: 1, 1.0, True and Decimal(1)
+    are four, and -0.0 is not 0.0.
     """
 
     value: Any
@@ -111,11 +110,11 @@ class Const:
 
 
 _PLAIN = (str, int, bool, type(None))
-"""Of one such type, what is equal is the same."""
+"""Types whose equal values are identical."""
 
 
 def exact(value: Any) -> tuple[Any, ...]:
-    """A constant as what only the very same constant is equal to."""
+    """A key of a constant; only the very same constant has an equal one."""
     match value:
         case dict():
             return ("dict", *((exact(k), exact(v)) for k, v in value.items()))
@@ -136,16 +135,16 @@ class Param:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """`base.step`, `base["step"]`, `base[0]`: what a constant names of a value.
+    """`base.step`, `base["step"]`, `base[0]`: the part of a value that a constant names.
 
-    Mostly it is a field (`fields` says which); else a property, an element, a character, or an
-    entry of a constant dict.
+    It mostly is a field (see `field_in`); else a property, an element, a character, or an entry of
+    a constant dict.
     """
 
     base: Expr
     step: int | str
     by_name: bool = False
-    """It is written `base.step`."""
+    """The part is written `base.step`."""
     place: Place = field(default=(0, 0), compare=False)
     type: ExprType = field(default=ANY, compare=False, repr=False)
 
@@ -154,19 +153,19 @@ class Part:
 class Op:
     """An operation on values, by the name of its entry in the library, however it is written.
 
-    Operators have their symbol as a name, of one operand "-x", "+x" and "~x"; methods begin with a
-    point, what is called has the name that it is called by. `a < b <= c` is "<,<=" of three
-    operands, `x[i]` is "[]" where i is no constant, and `x[a:b:c]` is "[l:h:s]" without the letters
-    of the bounds that are not given. An f-string is "f-string" of its texts and of "{}" of a value,
-    its conversion and its format. "(unpack)" of a value, a number of targets n and the place of the
-    starred one (or None) is `a, b, *c = value`: a tuple of the n targets, and an error unless the
-    value has so many; "(flatten)" of a list of lists is one list.
+    Operators have their symbol as a name, with one operand "-x", "+x" and "~x"; methods begin with
+    a point; a call has the name of its function. `a < b <= c` is "<,<=" of three operands, `x[i]`
+    is "[]" where i is no constant, and `x[a:b:c]` is "[l:h:s]" without the letters of absent
+    bounds. An f-string is "f-string" of its texts and of "{}" of a value, its conversion and its
+    format. "(unpack)" of a value, a number of targets n and the position of the starred one (or
+    None) is `a, b, *c = value`: a tuple of the n targets, and an error unless the value has so
+    many; "(flatten)" of a list of lists is one list.
 
-    What begins with "?" has no entry: it is known by its name and what it is computed from only.
-    Mostly it is the call of a function that the caller bound and that cannot be read; it may change
-    arrays among its arguments. A name in parentheses is no call and changes nothing: "?(raise)"
-    never has a value, "?(loop)" is what a loop computes, and so on. A tree with any of these says
-    less than the function does: it is typed and traced, but only the function itself computes.
+    A name that begins with "?" has no entry: the operation is identified by its name and operands.
+    It mostly is the call of an unreadable function that the caller bound; it may change arrays
+    among its arguments. A name in parentheses is no call and changes nothing: "?(raise)" never has
+    a value, "?(loop)" is the result of a loop, and so on. A tree with any of these says less than
+    the function: it can be typed and traced, but only the function itself computes its result.
     """
 
     name: str
@@ -181,14 +180,14 @@ class Op:
 
     @property
     def bounds(self) -> tuple[Expr | None, Expr | None, Expr | None]:
-        """Of a slice: from where, to where, and in which steps."""
+        """The bounds of a slice: start, end and step."""
         given = iter(self.args[1:])
         low, high, step = (next(given) if letter in self.name else None for letter in "lhs")
         return low, high, step
 
     @property
     def operands(self) -> tuple[Expr, ...]:
-        """What it is computed from: its arguments, then those that are given by name."""
+        """All operands: the positional arguments, then those that are given by name."""
         return (*self.args, *(value for _, value in self.keywords))
 
 
@@ -205,7 +204,7 @@ class IfElse:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """`*x` in a tuple or list, `**x` in a row: the parts of x in its place."""
+    """`*x` in a tuple or list, `**x` in a row: the parts of x in its position."""
 
     value: Expr
 
@@ -214,19 +213,19 @@ class Spread:
 class Make:
     """`(a, b, *c)`, `[a, *b]`, `{a, b}` or, of a row, `{"a": x, **r}`.
 
-    A later field of a row replaces an earlier one of its name, in that one's place.
+    A later field of a row replaces an earlier one of its name, in that one's position.
     """
 
     kind: Literal["tuple", "list", "set", "row"]
     parts: tuple[Expr | Spread, ...]
     names: tuple[str | None, ...] = ()
-    """Of the parts of a row; a part that is spread has none."""
+    """The names of the parts of a row; a spread part has none."""
     place: Place = field(default=(0, 0), compare=False)
     type: ExprType = field(default=ANY, compare=False, repr=False)
 
     @property
     def fields(self) -> Mapping[int | str | None, Expr] | None:
-        """What it is made of, by place or name; None where a part is spread."""
+        """The parts, by index or name; None if a part is spread."""
         whole = [part for part in self.parts if not isinstance(part, Spread)]
         if len(whole) < len(self.parts):
             return None
@@ -238,12 +237,12 @@ BindKind = Literal["let", "list", "set", "generator", "function"]
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """Variables, and what is computed with them: all nodes that have any.
+    """Variables, and an expression that uses them: the only node that binds variables.
 
-    "let" is `name = value` followed by the body; the value is computed even if nobody reads it. A
-    loop, "list", "set" or "generator", is `[body for names in value if c1 if c2]`; several names
-    unpack the item. "function" is a lambda inside the function (a `key=` of `sorted`, `min`,
-    `max`); nothing is given to it yet, so its value is None.
+    "let" is `name = value` followed by the body; the value is computed even if the body does not
+    read it. A loop, "list", "set" or "generator", is `[body for names in value if c1 if c2]`;
+    several names unpack the item. "function" is a lambda inside the function (a `key=` of `sorted`,
+    `min`, `max`); it has no argument yet, so its value is None.
     """
 
     kind: BindKind
@@ -256,7 +255,7 @@ class Bind:
 
     @property
     def is_loop(self) -> bool:
-        """Whether the body is computed for each item of the value."""
+        """True if the body is computed for each item of the value."""
         return self.kind in LOOPS
 
 
@@ -278,7 +277,7 @@ def constant_of(expr: Expr | None) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SameTree:
-    """A tree as a key: equal to itself alone, whatever other trees say."""
+    """A tree as a key: equal to itself alone, never to another tree with equal nodes."""
 
     tree: Expr
 
@@ -292,20 +291,20 @@ class SameTree:
 Expr = Const | Param | Part | Op | IfElse | Make | Bind
 
 
-# A question about functions is a fold over trees: it has an answer for every node there is.
+# A question about functions is a fold over trees: it has an answer for every kind of node.
 #
 # Types, lineage, normal forms, Python's syntax and Spark's columns are such questions. A new node
-# is a new method here, and the type checker names the questions that have no answer for it. What
-# asks for some nodes only goes over all of them.
+# is a new method here, and the type checker names the questions that have no answer for it. A
+# question about some nodes only iterates over all of them.
 
 
 Answer = TypeVar("Answer")
 Around = TypeVar("Around")
-"""What is known around a node: what names stand for, or a scope."""
+"""The context of a node: meanings of names, or a scope."""
 
 
 class Fold(ABC, Generic[Around, Answer]):
-    """A question; an answer is made of those for the node's parts, which it asks for by `of`."""
+    """A question; an answer is built from the answers for the node's parts, by `of`."""
 
     def of(self, node: Expr, around: Around) -> Answer:
         match node:
@@ -349,7 +348,7 @@ class Fold(ABC, Generic[Around, Answer]):
 
 
 def children(node: Expr) -> Iterator[Expr]:
-    """The direct parts of an expression, in the order in which Python comes to them."""
+    """The direct parts of an expression, in the order of evaluation."""
     match node:
         case Op():
             yield from node.operands
@@ -401,7 +400,7 @@ def with_children(node: Expr, made: Iterable[Expr]) -> Expr:
 def substituted(
     tree: Expr, known: Mapping[str, Expr], simplified: Callable[[Expr], Expr] = lambda node: node
 ) -> Expr:
-    """The expression with others in the place of names; each node is simplified as it is made."""
+    """The expression with names replaced by expressions; each new node is simplified."""
     match tree:
         case Param(name):
             return known.get(name, tree)
@@ -427,7 +426,7 @@ def nodes(tree: Expr) -> Iterator[Expr]:
 
 
 def always(node: Expr) -> Iterator[Expr]:
-    """The direct parts that Python comes to wherever it comes to the whole."""
+    """The direct parts that are evaluated whenever the whole is."""
     match node:
         case IfElse(test):
             yield test
@@ -444,25 +443,25 @@ def always(node: Expr) -> Iterator[Expr]:
 
 
 def mentions(node: Expr, name: str) -> bool:
-    """Whether a name is read anywhere in the expression."""
+    """True if a name is read anywhere in the expression."""
     return any(isinstance(part, Param) and part.name == name for part in nodes(node))
 
 
 def surely_reads(node: Expr, name: str) -> bool:
-    """Whether the expression evaluates the name whatever the item is."""
+    """True if the expression evaluates the name for every item."""
     if isinstance(node, Param):
         return node.name == name
     return any(surely_reads(part, name) for part in always(node))
 
 
-# Which field of a value `x.a`, `x["a"]`, `x._1` or `x[0]` is: decided here, and nowhere else.
+# Fields of a value: `x.a`, `x["a"]`, `x._1` or `x[0]` are resolved here, and nowhere else.
 
 
 _POSITION = re.compile(r"_([1-9][0-9]*)")
 
 
 def position(part: Part) -> int | None:
-    """The place that it names in a tuple, from 0, or before 0 from the end; None where it names
+    """The position that it names in a tuple, from 0, or below 0 from the end; None if it names
     none.
     """
     step = part.step
@@ -472,7 +471,7 @@ def position(part: Part) -> int | None:
 
 
 def position_of(name: str) -> int | None:
-    """The place of the field of a tuple that has the name, None of another name.
+    """The position of the field of a tuple with the name; None for another name.
 
     >>> position_of("_1"), position_of("user")
     (0, None)
@@ -482,14 +481,16 @@ def position_of(name: str) -> int | None:
 
 
 def step_in(kind: str | None, part: Part) -> int | str | None:
-    """The place or the name of the field that it is of a tuple or row, None where it is none."""
+    """The position or the name of the field that it names in a tuple or row; None if it is no
+    field.
+    """
     if kind == "tuple":
         return position(part)
     return column_of(part) if kind == "row" else None
 
 
 def column_of(part: Part) -> str | None:
-    """The column that it names, if it is read of a row."""
+    """The column that it names, if its base is a row."""
     return part.step if isinstance(part.step, str) else None
 
 
@@ -497,14 +498,14 @@ class FieldOf(NamedTuple):
     """A field of a tuple or row."""
 
     step: int | str
-    """Its place in the tuple, from 0, or its name."""
+    """Its position in the tuple, from 0, or its name."""
     place: int
-    """Its place, of either."""
+    """Its position, in a tuple or a row."""
     type: ItemType
 
 
 def field_in(whole: object, part: Part) -> FieldOf | None:
-    """The field that it is of a value of that type, None where it is no field."""
+    """The field that it names in a value of that type; None if it is no field."""
     match whole:
         case Tuple(fields):
             place = position(part)
@@ -522,7 +523,7 @@ def field_in(whole: object, part: Part) -> FieldOf | None:
 
 @dataclass(frozen=True, slots=True)
 class Algebra:
-    """What the author of a function declares of it; it is believed by the rewrites that need it."""
+    """Declarations by the author of a function; the rewrites that need them rely on them."""
 
     commutative: bool = False
     associative: bool = False
@@ -534,9 +535,9 @@ class Algebra:
 class Fn:
     """A pure, deterministic function of items.
 
-    Two functions are equal when their text and what they close over are, and what they are applied
-    to: `source` is canonical text, or, where it cannot be read, a name that is unique to the
-    function.
+    Two functions are equal if their text, the values that they close over, and the types of their
+    arguments are equal: `source` is canonical text, or, for an unreadable function, a name that is
+    unique to it.
     """
 
     name: str
@@ -548,19 +549,23 @@ class Fn:
     returns: ItemType | None = None
     span: Span | None = field(default=None, compare=False, repr=False)
     pure: bool = field(default=False, compare=False, repr=False)
-    """It is known to change nothing that it is given (every function of a text program is)."""
+    """The function is known to change none of its arguments (true of every function of a text
+    program).
+    """
     closed: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    """What it closes over: each name in `source`, and the text of what that stands for."""
+    """The values that it closes over: each name in `source`, and the text of its value."""
     unrepeatable: tuple[tuple[str, Span | None], ...] = field(default=(), compare=False, repr=False)
-    """What it reads that is not the same each time, and where: the clock, chance, the machine."""
+    """Its uses that may differ between calls, with their locations: the clock, randomness, the
+    machine.
+    """
     over: tuple[ItemType, ...] = field(default=(), repr=False)
-    """What it is applied to, where that is settled: equal text over other items is another function
-    to whom the items matter.
+    """The types of its arguments, where they are settled: equal text over other types is another
+    function wherever types matter.
     """
 
     @property
     def whole(self) -> str:
-        """Its text with what it closes over, for people to read."""
+        """Its text with the values that it closes over, for people to read."""
         return whole(self.source, self.closed)
 
     def __str__(self) -> str:
@@ -568,5 +573,5 @@ class Fn:
 
 
 def whole(source: str, closed: Iterable[tuple[str, str]]) -> str:
-    """The text of a function with what it closes over."""
+    """The text of a function with the values that it closes over."""
     return "\nwhere ".join((source, *(f"{name} = {text}" for name, text in closed)))

@@ -1,9 +1,9 @@
 """Functions of one item seen as functions of another: a filter of joined rows as one of a side.
 
-A view is an expression: the item that a function expects, made out of the item that there is. It is
-that item itself, a field of it, or a tuple or row of such; what it cannot know is missing. A
-function that touches nothing missing may be asked earlier, if asking cannot fail: it would see
-items that the program never shows it, those without a partner.
+A view is an expression that builds the item that a function expects from the item that is
+available. It is that item itself, a field of it, or a tuple or row of such; unknown parts are
+missing. A function that touches no missing part may be evaluated earlier if it cannot fail: it
+would see items that the program never shows it, those without a partner.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class ViewedCall:
 
 
 def _as_item(made: Any) -> Any:
-    """What a view makes of items, as an item."""
+    """The result of a view as an item."""
     if type(made) is tuple:
         return Struct(map(_as_item, made))
     if type(made) is dict:
@@ -64,14 +64,14 @@ def _as_item(made: Any) -> Any:
 
 def field_of(item: Expr, step: int | str) -> Expr:
     """A field of an item, null of a null item."""
-    # a function may read a column of any name by an index, but not by an attribute
+    # A function may read a column of any name by an index, but not by an attribute.
     named = isinstance(step, str) and step.isidentifier() and visible(step)
     there = Part(item, step, named)
     return IfElse(Op("is", (item, Const(None))), Const(None), there)
 
 
 def at_path(path: Iterable[int | str]) -> Expr:
-    """What stands at the end of a path into the item."""
+    """The value at the end of a path into the item."""
     whole: Expr = Param(ITEM)
     return reduce(field_of, path, whole)
 
@@ -83,7 +83,7 @@ def row_view(row: Row, known: Mapping[str, str]) -> Make:
 
 
 def _shown(view: Expr) -> str:
-    """The text by which functions of views are known."""
+    """The text that identifies functions of views."""
     match view:
         case Param(name):
             return name
@@ -97,15 +97,15 @@ def _shown(view: Expr) -> str:
 
 
 def through(fn: Fn, view: Expr, item: ItemType) -> Fn | None:
-    """The function on what there is before the view, items of type `item`; None if it needs more,
-    or cannot be read.
+    """The function of the item before the view, of type `item`; None if it needs missing parts, or
+    cannot be read.
     """
     tree = seen(fn, view)
     if tree is None or touches_missing(tree):
         return None
     if is_complete(tree) and not _makes_rows(tree, view):
         return replace(function_of(tree, (ITEM,), like=fn), name=fn.name, over=(item,))
-    # the text of the function says what it is, and the view what it is applied to
+    # The text of the function is its identity, together with the view.
     source = f"{fn.source}\nof {_shown(view)}"
     called = ViewedCall(fn, view)
     return replace(
@@ -114,7 +114,7 @@ def through(fn: Fn, view: Expr, item: ItemType) -> Fn | None:
 
 
 def applied(fn: Fn, view: Expr, item: ItemType) -> Fn:
-    """The function on what there is before the view, which has all that it may ask for."""
+    """The function of the item before the view, which has all parts that it reads."""
     found = through(fn, view, item)
     if found is not None:
         return replace(found, over=())
@@ -125,7 +125,7 @@ def applied(fn: Fn, view: Expr, item: ItemType) -> Fn:
 
 
 def _makes_rows(tree: Expr, view: Expr) -> bool:
-    """Whether the expression takes a row whole that the view makes: it is no row that it writes."""
+    """True if the expression uses a whole row that the view builds: its text has no such row."""
     made = [part for part in nodes(view) if isinstance(part, Make) and part.kind == "row"]
     return bool(made) and any(part in made for part in nodes(tree))
 
@@ -149,7 +149,7 @@ def touches_missing(tree: Expr) -> bool:
 
 
 def _taken(tree: Expr) -> Expr:
-    """A field of a tuple or row that is made on the spot is what it is made of."""
+    """The field of a tuple or row that the expression builds is the part itself."""
     match tree:
         case Part(Make("tuple" | "row" as kind) as made) if made.fields is not None:
             return made.fields.get(step_in(kind, tree), tree)
@@ -164,7 +164,7 @@ def _taken(tree: Expr) -> Expr:
 def side_view(
     joined: ItemType, side: ItemType, on: tuple[str, ...] | None, left: bool
 ) -> Expr | None:
-    """The item of a join out of that of one side; None where their keys have other types."""
+    """The item of a join, built from that of one side; None if their keys have different types."""
     if on is None:
         match joined, side:
             case Tuple((key, _)), Tuple((own, _)) if key == own:

@@ -1,1 +1,3 @@
-"""What functions of programs may call: an entry for each method, property and builtin."""
+"""The library of functions: an entry for each method, property and builtin that programs may
+call.
+"""

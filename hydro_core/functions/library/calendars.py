@@ -26,10 +26,10 @@ from hydro_core.functions.library.entry import (
 from hydro_core.functions.library.times import DAY, microseconds
 from hydro_core.types.item import DATE, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, Array
 
-# Dates and times by the calendar, in UTC or by the clocks of a zone that is named.
+# Dates and times by the calendar, in UTC or by the clocks of a named zone.
 #
-# A time zone's name is that of the tz database. Where clocks are set back, a time by them that
-# comes twice is the first one; where they skip a time, it is as much later.
+# A time zone has its name in the tz database. Where clocks are set back, an ambiguous time is the
+# first of the two; where they are set forward, a skipped time is later by the same amount.
 
 
 CALENDAR = Library()
@@ -60,7 +60,7 @@ def zone_of(name: str) -> ZoneInfo:
 
 
 def check_zone(site: CallSite, position: int, kind: ExprType) -> None:
-    """Refuses the name of a time zone that there is not, and one of what is no timestamp."""
+    """Refuses an unknown time zone, and a zone for a value that is no timestamp."""
     name = site.constant(position)
     if isinstance(name, str):
         try:
@@ -74,7 +74,7 @@ def check_zone(site: CallSite, position: int, kind: ExprType) -> None:
 
 
 def _unit(site: CallSite) -> str | None:
-    """The unit of time that a call names, where it is constant."""
+    """The unit of time in a call, if it is constant."""
     unit = site.constant(0)
     if unit is not ... and unit not in _UNITS:
         raise site.problem(f"{unit!r} is no unit of time", f"there are {', '.join(_UNITS)}")
@@ -135,7 +135,7 @@ def date_trunc(unit: str, at: Any, zone: str | None = None) -> Any:
     if zone is None:
         return _truncated(unit, at)
     local = _truncated(unit, at.astimezone(zone_of(zone)))
-    # An hour that comes twice begins twice, a day once.
+    # An ambiguous hour begins twice, a day once.
     return (local if unit in _TIMES else local.replace(fold=0)).astimezone(UTC)
 
 
@@ -179,7 +179,7 @@ def _between(unit: str, start: Any, end: Any) -> int:
         whole: int = (end - start) // _LENGTHS[unit]
         return whole
     months: int = end.year * 12 + end.month - start.year * 12 - start.month
-    # What stands behind the month decides whether the last one is whole.
+    # The time within the month decides if the last month is whole.
     first, last = (t.replace(year=2000, month=1) for t in (start, end))
     short: bool = last < first
     return (months - short) // _MONTHS[unit]
@@ -209,7 +209,7 @@ def quarter(at: date) -> int:
 
 @CALENDAR.strict(_in_zone(TIMESTAMP_NTZ), _MOMENT, TEXT)
 def to_zone(at: datetime, zone: str) -> datetime:
-    """What the clocks of a time zone show at a timestamp: one without a zone."""
+    """The time that the clocks of a time zone show at a timestamp, without a zone."""
     return at.astimezone(zone_of(zone)).replace(tzinfo=None, fold=0)
 
 
@@ -253,18 +253,20 @@ class Length:
 
     @property
     def origin(self) -> datetime:
-        """Where fixed lengths are counted from."""
+        """The origin from which fixed lengths are counted."""
         return _EPOCH if self.fixed % _WEEK else _MONDAY
 
     def floor(self, at: datetime) -> datetime:
-        """The last beginning of such a length that is not after a time."""
+        """The last start of such a length that is not after `at`."""
         if not self.months:
             return self.origin + (at - self.origin) // self.fixed * self.fixed
         months = (at.year * 12 + at.month - 1) // self.months * self.months
         return datetime(months // 12, months % 12 + 1, 1)
 
     def holds(self, start: datetime, at: datetime) -> bool:
-        """Whether a time is before the end of what begins at `start`, which may never come."""
+        """True if `at` is before the end of the length that starts at `start`, which may be out of
+        range.
+        """
         try:
             return at < self.after(start)
         except (OverflowError, ValueError):
@@ -280,7 +282,7 @@ class Length:
 
 @lru_cache(maxsize=256)
 def length_of(given: str | timedelta) -> Length:
-    """The length that a text or a timedelta says."""
+    """The length of a text or a timedelta."""
     if isinstance(given, timedelta):
         if given <= timedelta():
             raise ValueError(f"a window of {given} has no length")
@@ -298,7 +300,7 @@ def length_of(given: str | timedelta) -> Length:
 
 
 def _length(site: CallSite, position: int) -> Length | None:
-    """A length, which is constant; None where it is not given."""
+    """A length, which must be constant; None if the argument is absent."""
     given = site.constant(position) if len(site.args) > position else None
     if given is None:
         return None
@@ -313,7 +315,7 @@ def _length(site: CallSite, position: int) -> Length | None:
 
 
 def _checked(site: CallSite) -> ExprType:
-    """The kind of a window's beginning."""
+    """The type of a window's start."""
     kind = site.args[0]
     size, slide = _length(site, 1), _length(site, 2)
     lengths = [length for length in (size, slide) if length is not None]
@@ -331,7 +333,7 @@ def _checked(site: CallSite) -> ExprType:
 
 
 def _count(size: Length, slide: Length) -> float:
-    """How many windows a time is in, about."""
+    """The approximate number of windows that contain a time."""
     month = timedelta(days=31)
     return (size.fixed + size.months * month) / (slide.fixed + slide.months * month)
 
@@ -351,7 +353,7 @@ def _start(
     slide: str | timedelta | None = None,
     zone: str | None = None,
 ) -> Column | None:
-    """By the microseconds, or by year and month; in UTC, and not where windows have gaps."""
+    """By microseconds, or by year and month; only in UTC, and only for windows without gaps."""
     whole, step = length_of(size), length_of(slide or size)
     by_months = whole.months or step.months
     has_gaps = whole != step if by_months else step.fixed > whole.fixed
@@ -395,7 +397,7 @@ def hop(
 def _starts(
     at: Any, size: str | timedelta, slide: str | timedelta, zone: str | None, most: int
 ) -> list[Any]:
-    """The beginnings of the windows that a time is in, the last one first."""
+    """The starts of the windows that contain a time, the last one first."""
     whole, step = length_of(size), length_of(slide)
     local, found = _clocks(at, zone), list[Any]()
     start = step.floor(local)
@@ -409,7 +411,7 @@ def _starts(
 
 
 def _clocks(at: Any, zone: str | None) -> datetime:
-    """What the clocks show."""
+    """The time that the clocks of the zone show."""
     if not isinstance(at, datetime):
         return datetime(at.year, at.month, at.day)
     if zone is not None:
@@ -418,7 +420,7 @@ def _clocks(at: Any, zone: str | None) -> datetime:
 
 
 def _back(start: datetime, at: Any, zone: str | None) -> Any:
-    """A time that the clocks show, as what was given."""
+    """A clock time as the type of the argument."""
     if not isinstance(at, datetime):
         return start.date()
     if zone is not None:

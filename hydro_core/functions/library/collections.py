@@ -43,18 +43,18 @@ from hydro_core.functions.tree import Bind, Expr, Make, Op, constant_of
 from hydro_core.types.item import BOOLEAN, LONG, Array, Row, Tuple
 from hydro_core.types.values import canonical, sort_key
 
-# Tuples, lists, ranges, rows, dicts and sets: what is made of their parts, and their methods.
+# Tuples, lists, ranges, rows, dicts and sets: functions of their parts, and their methods.
 
 
 _PER_NUMBER = sys.getsizeof(0) + 16
 _SETS = (optional(MANY),) * 100
 
 
-# what is made of constants at most
+# Bounds of results of constants.
 
 
 def _sum(limits: Budget, args: list[Any]) -> None:
-    # Python copies what it has, with every sequence that it adds.
+    # Python copies the sum for every sequence that it adds.
     if len(args) > 1 and isinstance(args[1], list | tuple) and isinstance(args[0], list | tuple):
         limits.charge(limits.weight(args[0]) * (len(args[0]) + 1) // 2)
 
@@ -71,7 +71,7 @@ _RANGE = entry.cost_of_size(lambda args: len(range(*args)), _PER_NUMBER)
 
 
 def _of_parts(gives: Callable[[ExprType], ExprType], least: int = 1) -> CallTyping:
-    """What is made of the parts of a value, by their type."""
+    """Typing rule: the type of the result follows from the type of the value's parts."""
 
     def rule(site: CallSite) -> ExprType:
         site.count(least, 1)
@@ -98,7 +98,7 @@ def _of_tuple(site: CallSite) -> ExprType:
 
 
 def _length(expr: Expr) -> int | None:
-    """How many elements there surely are, None where it depends on the item."""
+    """The certain number of elements; None if it depends on the item."""
     match expr:
         case _ if isinstance(expr.type, Tuple):
             return len(expr.type.fields)
@@ -256,7 +256,7 @@ OF_PARTS: Members = {
 OF_DICTS: Members = {"dict.fromkeys": Operation(ANY, (ANYTHING, optional(ANYTHING)), dict.fromkeys)}
 
 
-# Choices among values, of which some may be null: they say themselves what they make of one.
+# Choices among values that may be null: these functions define their results for nulls.
 
 
 DATA = Library()

@@ -16,37 +16,40 @@ from hydro_core.functions.kinds import ANY, ExprType, Place, elements, is_open, 
 from hydro_core.functions.tree import Expr, Op, constant_of
 from hydro_core.types.item import DOUBLE, LONG, STRING, Tuple
 
-# What a constant may cost: steps, bytes that are made or read, and the size of its numbers.
+# Limits of the cost of a constant: steps, bytes that are built or read, and the size of its
+# numbers.
 #
-# Every operation says before it is done what it may make at most, and is refused where that is
-# too much: no text of a program takes more than a moment, or more memory than `MOST_BYTES`.
+# Every operation declares an upper bound of its result before it runs, and is refused where that is
+# too large: no text of a program takes more than a moment, or more memory than `MOST_BYTES`.
 
 
 MOST_BITS = 10_000
-"""Bits of an integer: of more than 4,300 digits, Python writes no text."""
+"""Bits of an integer: Python writes no text of an integer with more than 4,300 digits."""
 MOST_STEPS = 300_000
-"""Nodes of the tree that are visited."""
+"""Nodes of the tree that are evaluated."""
 MOST_BYTES = 100_000_000
-"""Bytes of all values that are made or gone through; a part counts wherever it stands."""
+"""Bytes of all values that are built or read; a shared part counts each time that it occurs."""
 MOST_PLACES = 6_000
-"""Digits before or behind the point of a decimal."""
+"""Digits before or after the point of a decimal."""
 MOST_WIDTH = 9_999
 """A width or precision in a format."""
 MOST_FORMAT = 10_000
 """Characters of a format of times."""
 GROWTH = 12
-"""Bytes of a text that shows a value, by the value's own: escapes are the longest."""
+"""The ratio of bytes of a text that shows a value to the value's own bytes: escapes are the
+longest.
+"""
 
 MOST_MADE = 100_000_000
-"""Characters, or elements, of one value that a program computes as it runs."""
+"""Characters, or elements, of one value that a program computes at run time."""
 
 
 class LimitError(Exception):
-    """A limit is reached; the message is what it says of the constant."""
+    """A limit is exceeded; the message is a predicate of the constant."""
 
 
 class Budget:
-    """What is left of the limits while one constant is computed."""
+    """The remaining budget during the computation of one constant."""
 
     def __init__(self) -> None:
         self.steps = 0
@@ -59,13 +62,13 @@ class Budget:
             raise LimitError(f"takes more than {MOST_STEPS:,} steps")
 
     def charge(self, size: int) -> None:
-        """Counts bytes that are about to be made or read."""
+        """Counts bytes before they are built or read."""
         self.bytes += size
         if self.bytes > MOST_BYTES:
             raise LimitError(f"makes or reads more than {MOST_BYTES // 1_000_000} MB")
 
     def foresee(self, size: int) -> None:
-        """Refuses bytes that are about to be made if they are too many; they are counted then."""
+        """Refuses bytes before they are built if they are too many; they are counted afterwards."""
         if self.bytes + size > MOST_BYTES:
             self.charge(size)
 
@@ -74,7 +77,7 @@ class Budget:
         return value
 
     def weight(self, value: Any) -> int:
-        """The bytes of a value, each part counted as often as it stands in it."""
+        """The bytes of a value; a part counts each time that it occurs."""
         match value:
             case bool():
                 return sys.getsizeof(value)
@@ -97,11 +100,14 @@ class Budget:
             total += self.weight(part)
             if total > MOST_BYTES:
                 break
-        self._weights[id(value)] = (value, total)  # it is held, so that no other gets its id
+        self._weights[id(value)] = (
+            value,
+            total,
+        )  # The value is held, so that no other object gets its id.
         return total
 
     def read(self, *values: Any) -> None:
-        """Counts values that are gone through as a whole."""
+        """Counts values that are read whole."""
         self.charge(sum(map(self.weight, values)))
 
     def before(self, op: str, left: Any, right: Any) -> None:
@@ -125,7 +131,7 @@ class Budget:
 
 
 def check_made(size: int, by: str) -> None:
-    """Refuses an operation on computed values that makes too much; it would take all memory."""
+    """Refuses an operation on computed values whose result would take all memory."""
     if size > MOST_MADE:
         raise OverflowError(f"more than {MOST_MADE:,} characters or elements, by `{by}`")
 
@@ -141,7 +147,7 @@ def check_places(places: int) -> None:
 
 
 def check_format(form: str) -> int:
-    """Refuses a format with a wide field; gives how wide all fields are."""
+    """Refuses a format with a wide field; gives the sum of the widths of all fields."""
     numbers = _numbers_in(form)
     if any(len(digits.lstrip("0")) > len(str(MOST_WIDTH)) for digits in numbers):
         raise LimitError(f"has a format wider than {MOST_WIDTH:,}")
@@ -149,7 +155,7 @@ def check_format(form: str) -> int:
 
 
 def width_of(form: str) -> int:
-    """How wide the fields of a format are that was computed."""
+    """The sum of the widths of the fields of a computed format."""
     numbers = _numbers_in(form)
     is_vast = any(len(digits) > len(str(MOST_MADE)) for digits in numbers)
     return MOST_MADE + 1 if is_vast else sum(map(int, numbers))
@@ -159,12 +165,11 @@ def _numbers_in(form: str) -> list[str]:
     return "".join(c if c.isdecimal() else " " for c in form).split()
 
 
-# What an entry of the library says: arguments, result, meaning, nulls, cost, Spark's expression.
+# An entry of the library: arguments, result, meaning, nulls, cost, Spark's expression.
 #
-# An entry is all there is to an operation, be it a function, an operator, a method or a property:
-# from it follow what may be written, what a call is checked for, its type, how it becomes a
-# column, and the page of functions. Spark is not imported here: an expression is given Spark's
-# functions as `F`.
+# An entry defines all of an operation, be it a function, an operator, a method or a property: from
+# it follow the allowed spellings, the checks of a call, its type, its column, and the page of
+# functions. Spark is not imported here: an expression gets Spark's functions as `F`.
 
 
 _Made = TypeVar("_Made")
@@ -172,7 +177,7 @@ _Made = TypeVar("_Made")
 
 @dataclass(frozen=True, slots=True)
 class CallSite:
-    """A call that is typed; of a method, the arguments are those in the parentheses."""
+    """A typed call; for a method, the arguments are those in the parentheses."""
 
     name: str
     args: tuple[ExprType, ...]
@@ -181,9 +186,9 @@ class CallSite:
     apply: Callable[[str | int, tuple[ExprType, ...]], ExprType]
     place: Place
     value_of: Callable[[Expr], Any] = constant_of
-    """The value of an expression that depends on nothing, `...` of another."""
+    """The value of a constant expression, `...` of another."""
     base: ExprType = ANY
-    """Of a method, the type that it is called on."""
+    """For a method, the type of the value before the point."""
 
     def problem(
         self,
@@ -205,7 +210,7 @@ class CallSite:
             raise self.problem(f"`{self.name}` takes at least one argument")
 
     def elements(self, position: int = 0) -> ExprType:
-        """What a loop over an argument gives."""
+        """The type of the items of a loop over an argument."""
         found = elements(self.args[position])
         if found is None:
             raise self.problem(
@@ -214,11 +219,11 @@ class CallSite:
         return found
 
     def constant(self, position: int) -> Any:
-        """An argument's value where it is constant, `...` where it is not, or is not given."""
+        """The value of a constant argument; `...` if it is not constant or absent."""
         return self.value_of(self.exprs[position]) if position < len(self.exprs) else ...
 
     def check(self, parameters: tuple[Parameter, ...]) -> None:
-        """Refuses arguments that are not what the parameters take."""
+        """Refuses arguments that do not fit the parameters."""
         least = 0 if self.keywords else sum(not p.optional for p in parameters)
         self.count(least, len(parameters))
         for parameter, kind in zip(parameters, self.args, strict=False):
@@ -233,44 +238,46 @@ class Parameter:
     wanted: str
     fits: Callable[[ExprType], bool]
     given_as: Literal["column", "constant", "columns", "strings"] = "column"
-    """What Spark's expression gets of it: a column, its value when the plan is made, the columns of
-    one or several values, or a column of arrays of strings.
+    """The form in which Spark's expression gets the argument: a column, its value at planning time,
+    the columns of one or several values, or a column of arrays of strings.
     """
     optional: bool = False
 
 
 CallTyping = Callable[[CallSite], ExprType]
 Cost = Callable[[Budget, list[Any]], None]
-"""Refuses a call on constants that would make or read too much; a method's first is its base."""
+"""Refuses a call on constants that would build or read too much; a method's first argument is its
+base.
+"""
 Column = Any
 Expression = Callable[..., Column | tuple[Column, ...] | None]
-"""Spark's expression of `F`, the value and the arguments, none of them null: it may be given fewer
-than there are parameters. It must read all that it is given: where that is null, the job fails as
-it is read. None says that there is none for arguments like these.
+"""Spark's expression, of `F`, the value and the arguments, none of them null; optional arguments
+may be absent. It must read all of its arguments: where one is null, the job fails as it is read.
+None: there is no expression for arguments like these.
 """
 TotalityRule = Callable[[Op, Sequence[bool]], bool]
-"""Whether an operation has a value, whatever those of its operands are, by their types and by which
-of them may be null.
+"""True if an operation has a value for all values of its operands, by their types and by which of
+them may be null.
 """
 AggregateStep = Literal["plus", "minus", "least", "greatest"]
-"""What an aggregate is taken further by, with an accumulator and a value."""
+"""The aggregate that applies an operation to an accumulator and a value."""
 NullRule = Literal["python", "strict", "own"]
-"""What a null among the arguments gives: Python's error, or null, or what the function says."""
+"""The result for a null argument: Python's error, null, or a result that the function defines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operation: by its name, or, of a method or property, by the type and the name."""
+    """An operation, identified by its name; a method or property, by the type and the name."""
 
     gives: ExprType | CallTyping
     takes: tuple[Parameter, ...] | None = None
-    """What a call takes; None: it is a property, or the type depends on how it is called."""
+    """The parameters of a call; None: it is a property, or the type depends on the call."""
     function: Any = None
-    """What it means in Python; of a method, its type says so."""
+    """The meaning in Python; a method has it from its type."""
     column: Expression | None = None
-    """Spark's expression, where it is one of the arguments' columns alone."""
+    """Spark's expression, if it depends on the arguments' columns alone."""
     may_fail: bool = False
-    """The expression is null where Python fails, or must be asked."""
+    """The expression is null where Python fails or must compute the value."""
     cost: Cost | None = None
     nulls: NullRule = "python"
     functions: frozenset[str | int] = frozenset()
@@ -278,12 +285,12 @@ class Operation:
     defaults: tuple[tuple[str, Any], ...] = ()
     """Its parameters, where they may be given by name: each with its default, `...` for none."""
     has_value: TotalityRule | None = None
-    """When it gives a truth value and does not fail; None where that is not known."""
+    """The condition under which it has a value, a truth value, without failing; None if unknown."""
     syntax: type[ast.AST] | None = None
-    """Of an operator, the node of Python's syntax trees."""
+    """For an operator, the node of Python's syntax trees."""
     step: AggregateStep | None = None
-    """Which aggregate it takes further; a comparison does as the test that chooses its left operand
-    where it is true, and its right one elsewhere.
+    """The aggregate whose step it is; a comparison as the test that selects its left operand where
+    it is true, and its right one elsewhere.
     """
 
     def result(self, site: CallSite) -> ExprType:
@@ -313,12 +320,12 @@ def method(
     may_fail: bool = False,
     cost: Cost | None = None,
 ) -> Operation:
-    """A method, which Python computes where it has no expression."""
+    """A method; Python computes it where it has no expression."""
     return Operation(gives, takes, column=column, may_fail=may_fail, cost=cost)
 
 
 def several(names: str, entry: Operation) -> Members:
-    """Several of which nothing differs but the name."""
+    """Several entries that differ in the name only."""
     return dict.fromkeys(names.split(), entry)
 
 
@@ -327,7 +334,7 @@ def read(gives: ExprType | CallTyping, column: Expression | None = None) -> Oper
 
 
 def strict(function: Callable[..., _Made]) -> Callable[..., _Made | None]:
-    """The function, of which a null gives null: but for a parameter whose default it is.
+    """The function with null as its result for a null argument, except where null is the default.
 
     >>> strict(len)(None), strict(len)("ab")
     (None, 2)
@@ -365,7 +372,7 @@ class Library(dict[str, Operation]):
         cost: Cost | None = None,
         functions: frozenset[str | int] = frozenset(),
     ) -> Callable[[Callable[..., _Made]], Callable[..., _Made | None]]:
-        """Enters a strict function; what it takes may be given by the names of its parameters."""
+        """Enters a strict function; its arguments may be given by the names of its parameters."""
 
         def entered(function: Callable[..., _Made]) -> Callable[..., _Made | None]:
             parameters = inspect.signature(function).parameters.values()
@@ -382,7 +389,7 @@ class Library(dict[str, Operation]):
         return entered
 
     def own(self, gives: CallTyping) -> Callable[[Callable[..., _Made]], Callable[..., _Made]]:
-        """Enters a function that says itself what it makes of a null."""
+        """Enters a function that defines its result for nulls."""
 
         def entered(function: Callable[..., _Made]) -> Callable[..., _Made]:
             self[function.__name__] = Operation(gives, None, function, nulls="own")
@@ -396,7 +403,7 @@ def optional(parameter: Parameter) -> Parameter:
 
 
 def constant(parameter: Parameter) -> Parameter:
-    """The parameter, of which Spark must know the value when it plans."""
+    """The parameter, whose value Spark must know at planning time."""
     return replace(parameter, given_as="constant")
 
 
@@ -415,9 +422,9 @@ NUMBER = Parameter("a number", lambda kind: number(kind) is not None)
 ANYTHING = Parameter("a value", lambda _: True)
 MANY = Parameter("a value with parts", lambda kind: elements(kind) is not None, "strings")
 KNOWN_TEXT, KNOWN_WHOLE = constant(TEXT), constant(WHOLE)
-"""Of these Spark knows the value when it plans."""
+"""Parameters whose value Spark must know at planning time."""
 MODULES = {"math": "such as `math.sqrt(x)`", "re": 'such as `re.search(r"\\d+", x)`'}
-"""What programs see as modules, and how these are used."""
+"""Names that programs see as modules, with an example of their use."""
 
 
 def no_call(site: CallSite) -> ExprType:
@@ -426,30 +433,30 @@ def no_call(site: CallSite) -> ExprType:
 
 
 def same(site: CallSite) -> ExprType:
-    """The type of a call that gives what it is called on."""
+    """Typing rule of a call whose result has the type of its base."""
     return site.base
 
 
-# What calls make at most, of constants and as they run; a method's first argument is its base.
-# Sizes that follow from numbers and lengths alone bound calls on computed values, too.
+# Bounds of results of calls, for constants and at run time; a method's first argument is its base.
+# Bounds that follow from numbers and lengths alone also apply to computed values.
 
 
 _PER_PART = 60
-"""Bytes of a short text, as which parts of another one are held."""
+"""Bytes of a short text that is a part of another one."""
 
 
 def content(limits: Budget, args: list[Any]) -> None:
-    """All that is given is gone through."""
+    """Charges all arguments as read."""
     limits.read(*args)
 
 
 def shown(limits: Budget, args: list[Any]) -> None:
-    """A text is made that shows the first."""
+    """Charges a text that shows the first argument."""
     limits.foresee(GROWTH * limits.weight(args[0]))
 
 
 def per_character(size: int = _PER_PART) -> Cost:
-    """So many bytes are made of each character."""
+    """Charges so many bytes for each character."""
 
     def made(limits: Budget, args: list[Any]) -> None:
         limits.foresee(size * sum(len(a) for a in args if isinstance(a, str | bytes)))
@@ -463,7 +470,7 @@ _PER_CHARACTER = 4
 
 
 def cost_of_size(size: ResultSize, each: int = _PER_CHARACTER) -> Cost:
-    """So many characters or elements are made, each of so many bytes."""
+    """Charges a result of so many characters or elements, each of so many bytes."""
 
     def cost(limits: Budget, args: list[Any]) -> None:
         limits.foresee(each * size(args))
@@ -473,7 +480,7 @@ def cost_of_size(size: ResultSize, each: int = _PER_CHARACTER) -> Cost:
 
 
 def bounded(name: str, function: Callable[..., Any], cost: Cost | None) -> Callable[..., Any]:
-    """A function that refuses to make too much, where its arguments say how much that is."""
+    """The function with a check of its result's size, where its arguments determine that."""
     size = None if cost is None else _SIZES.get(cost)
     if size is None:
         return function
@@ -488,21 +495,21 @@ def bounded(name: str, function: Callable[..., Any], cost: Cost | None) -> Calla
 
 
 def widest(args: list[Any]) -> int:
-    """The largest number behind the first argument."""
+    """The largest number after the first argument."""
     return max((a for a in args[1:] if isinstance(a, int)), default=8)
 
 
 width = cost_of_size(widest)
-"""A text is made as wide as a number says."""
+"""Charges a text whose width is an argument."""
 
 
 def form(_: Budget, args: list[Any]) -> None:
-    """Times are written or read in a form."""
+    """Charges the parsing or formatting of times."""
     if any(isinstance(a, str) and len(a) > MOST_FORMAT for a in args):
         raise LimitError(f"has a format of more than {MOST_FORMAT:,} characters")
 
 
 def digits(_: Budget, args: list[Any]) -> None:
-    """A number is read of its digits."""
+    """Charges the parsing of a number from its digits."""
     if isinstance(args[0], str | bytes):
         check_places(len(args[0]))

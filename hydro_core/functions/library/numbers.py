@@ -1,4 +1,4 @@
-"""Numbers: what Python makes of them, their methods and properties, and `math`."""
+"""Numbers: builtins that make numbers, their methods and properties, and `math`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _IN_CONTEXT = optional(ANYTHING)
 _DECIMAL = Parameter("a decimal", lambda kind: isinstance(kind, Decimal) or WHOLE.fits(kind))
 
 
-# what is made of constants at most
+# Bounds of results of constants.
 
 
 def _scaled(_: Budget, args: list[Any]) -> None:
@@ -142,7 +142,7 @@ def _is_whole(F: Any, number: Column) -> Column:
 
 
 def _real(found: Callable[[Any, Column], Column]) -> Expression:
-    """What is found of a float."""
+    """The expression, applied to a float."""
     return lambda F, x: found(F, x.cast("double"))
 
 
@@ -151,7 +151,9 @@ def _root(F: Any, x: Column) -> Column:
 
 
 def _whole(rounding: str) -> Expression:
-    """A float as an integer; from 2**53 on Python is asked, as it may be an integer already."""
+    """A float as an integer; from 2**53 on Python computes it, as the value may be an integer
+    already.
+    """
 
     def rounded(F: Any, x: Column) -> Column:
         real = x.cast("double")
@@ -203,7 +205,7 @@ DECIMAL = Operation(_of_decimal, None, DecimalValue, cost=entry.digits)
 
 
 class MathModule:
-    """What a text program sees as `math`: a name with functions."""
+    """The value of `math` in a text program: a name with functions."""
 
 
 MathModule.__name__ = "math"
@@ -232,13 +234,13 @@ OF_MATH: Mapping[str, Operation] = {
     **_of_math("isnan", NUMBER, gives=BOOLEAN, column=_real(lambda F, x: F.isnan(x))),
     **_of_math("sqrt", NUMBER, column=_real(_root), may_fail=True),
     **_of_math("trunc", NUMBER, gives=LONG, column=_whole("trunc"), may_fail=True),
-    # The last digit of these the C library decides, or the JVM.
+    # The last digit of these results differs between the C library and the JVM.
     **_of_math("acos asin atan cos cosh degrees exp expm1 log10 log1p log2 radians", NUMBER),
     **_of_math("sin sinh tan tanh", NUMBER),
     **_of_math("atan2 copysign fmod pow", NUMBER, NUMBER),
     **_of_math("log", NUMBER, optional(NUMBER)),
 }
-"""What a flow in Python imports, and a text program sees."""
+"""Functions that a flow in Python imports, and that a text program reads."""
 MATH_CONSTANTS: Mapping[str, float] = {
     f"math.{name}": getattr(math, name) for name in ("pi", "e", "tau", "inf", "nan")
 }

@@ -70,12 +70,11 @@ from hydro_core.types.item import (
     Tuple,
 )
 
-# What operators give of types: `+` and its like, subscripts and slices, and what is unpacked.
+# Types of the results of operators: `+` and its like, subscripts and slices, and unpacking.
 #
-# Integers of any width compute as 64 bits. Decimals compute as Python's do, with 28 digits; the
-# type of a result has room for every result of exact operands, as far as 38 digits go: digits
-# after the point are dropped first, and what comes out is rounded to them, half to even. A
-# quotient has at least 6 of them.
+# Integers of any width compute with 64 bits. Decimals compute as Python's do, with 28 digits; the
+# type of a result fits every result of exact operands, up to 38 digits: digits after the point are
+# dropped first, and the result is rounded to them, half to even. A quotient has at least 6 of them.
 
 
 MOMENTS = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
@@ -89,7 +88,7 @@ def binary(
     if any(k == ANY or isinstance(k, MixedType) for k in (left, right)):
         return ANY
     if NULL in (left, right):
-        # None computes with nothing: there is no result.
+        # None computes with nothing: the operation has no result.
         return NULL
     a, b = number(left), number(right)
     found = _numbers(op, left, right, exprs) if a and b else _others(op, left, right, exprs)
@@ -141,7 +140,7 @@ def _exact(kind: ExprType | None, expr: Expr) -> Decimal:
 
 
 def decimals(op: str, a: Decimal, b: Decimal) -> Decimal | None:
-    """The type of `a op b` of two decimals; None where there is none."""
+    """The type of `a op b` of two decimals; None if no type fits."""
     whole_a, whole_b = a.precision - a.scale, b.precision - b.scale
     scale = max(a.scale, b.scale)
     match op:
@@ -223,13 +222,13 @@ def _times(op: str, left: ExprType, right: ExprType) -> ExprType | None:
 
 
 def merged(*rows: Row) -> Row:
-    """The row `{**one, **another}`: a later column replaces an earlier one in its place."""
+    """The row `{**one, **another}`: a later column replaces an earlier one in its position."""
     columns = {f.name: f.type for row in rows for f in row.fields}
     return Row(tuple(Field(name, kind) for name, kind in columns.items()))
 
 
 def column(row: Row, name: str, place: Place) -> ExprType:
-    """The kind of a column that must be there."""
+    """The type of a column that must exist."""
     found = row.column(name)
     if found is not None:
         return found
@@ -241,14 +240,14 @@ def column(row: Row, name: str, place: Place) -> ExprType:
 
 
 def near(name: str, names: Iterable[str]) -> str | None:
-    """The cure for a name that is not there, where another is like it."""
+    """The help for an unknown name, if a similar one exists."""
     folded = {n.lower(): n for n in names}
     found = difflib.get_close_matches(name.lower(), folded, 1, 0.5)
     return f"did you mean `{folded[found[0]]}`?" if found else None
 
 
 def field(fields: tuple[Any, ...], position: int, place: Place) -> ExprType:
-    """The kind of the field at a position, which may count from the end."""
+    """The type of the field at a position, which may count from the end."""
     if -len(fields) <= position < len(fields):
         found: ExprType = fields[position]
         return found
@@ -258,7 +257,7 @@ def field(fields: tuple[Any, ...], position: int, place: Place) -> ExprType:
 
 
 def index(base: ExprType, key: ExprType, constant: Any, place: Place) -> ExprType:
-    """The kind of `base[key]`; `constant` is the key where it is one, else `...`."""
+    """The type of `base[key]`; `constant` is the value of a constant key, else `...`."""
     if is_open(base):
         return computed_of(base)
     match base:
@@ -299,7 +298,7 @@ def _integer(base: ExprType, key: ExprType, place: Place) -> None:
 
 
 def unpack(base: ExprType, count: int, star: int | None, place: Place, *, sure: bool) -> ExprType:
-    """The tuple of targets that a value is unpacked to; `sure` unless a pattern may not match."""
+    """The tuple of targets of an unpacked value; `sure` unless a pattern may not match."""
     if is_open(base):
         return Tuple((part(ANY),) * count) if base != NULL else Tuple((NULL,) * count)
     if isinstance(base, Tuple):
@@ -326,7 +325,7 @@ def unpack(base: ExprType, count: int, star: int | None, place: Place, *, sure: 
     return Tuple(tuple(found))
 
 
-# Operators as entries of the library: what they compute, their types, their costs as constants.
+# Operators as entries of the library: their results, types, and costs as constants.
 
 
 _ORDERS = ("<", "<=", ">", ">=")
@@ -348,7 +347,7 @@ def _unary(site: CallSite) -> ExprType:
 
 
 def _compare(op: str, left: ExprType, right: ExprType, site: CallSite) -> None:
-    """Refuses a comparison that fails whatever the values are."""
+    """Refuses a comparison that fails for all values."""
     if is_open(left) or is_open(right) or op in _EQUALITIES:
         return
     if op in ("in", "not in"):
@@ -371,7 +370,7 @@ def _may_hold(container: ExprType, item: ExprType) -> bool:
 
 
 def is_ordered(left: ExprType, right: ExprType) -> bool:
-    """Whether Python may say which of two values is smaller."""
+    """True if Python may order two values of the types."""
     if is_open(left) or is_open(right):
         return True
     if number(left) and number(right):
@@ -394,7 +393,7 @@ def _comparison(site: CallSite) -> ExprType:
 
 
 def _compares(node: Op, nulls: Sequence[bool]) -> bool:
-    """Whether a comparison, or a chain of them, has a value."""
+    """True if a comparison, or a chain of them, has a value."""
     operands = pairwise(zip(node.args, nulls, strict=True))
     return all(
         op in _EQUALITIES
@@ -410,12 +409,12 @@ def _is_sequence(within: Expr) -> bool:
 
 
 def _have_order(left: Expr, right: Expr) -> bool:
-    """Whether any two values of the types can be compared, neither of them null."""
+    """True if any two values of the types, neither of them null, can be compared."""
     if any(isinstance(v, DecimalValue) and v.is_nan() for v in map(constant_of, (left, right))):
         return False
     a, b = number(left.type), number(right.type)
     if a is not None and b is not None:
-        # a double may be NaN, with which a decimal has no order
+        # A double may be NaN, which has no order with a decimal.
         return DOUBLE not in (a, b) or not any(isinstance(n, Decimal) for n in (a, b))
     return left.type == right.type and left.type in (*TEXTS, *MOMENTS)
 
@@ -426,7 +425,7 @@ def _arithmetic(site: CallSite) -> ExprType:
 
 
 def _all_of(site: CallSite) -> ExprType:
-    # Every match is true: what is handed on of one that was sought is None.
+    # A successful match is true; a failed one is None.
     *before, last = site.args
     return joined([*(NULL if isinstance(k, MatchOf) else k for k in before), last], site.place)
 
@@ -463,7 +462,7 @@ def _flattening(site: CallSite) -> ExprType:
             return computed_of(kind)
 
 
-# what is computed, where it is no function of Python's own
+# Operations that are no function of Python's own.
 
 
 def formatted(value: Any, conversion: str, spec: str) -> str:
@@ -479,7 +478,7 @@ def formatted(value: Any, conversion: str, spec: str) -> str:
 
 
 MOST_BITS = 1_000_000
-"""Bits of an integer on the way to a result: what makes more of them takes long, and memory."""
+"""Bits of an integer in intermediate results: larger ones take long, and memory."""
 
 
 def _power(base: Any, exponent: Any) -> Any:
@@ -534,7 +533,7 @@ GROWING: Mapping[str, Callable[[Any, Any], Any]] = {
     "+": _sum,
     "%": _remainder,
 }
-"""Operators whose result may be much larger than their operands, as they run: bounded, since a
+"""Operators whose result may be much larger than their operands: bounded at run time, since a
 result beyond 64 bits fails in any case, and must do so in time.
 """
 CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {
@@ -575,7 +574,7 @@ def flat(lists: Any) -> list[Any]:
 def _knows_nulls(
     gives: ExprType | CallTyping, function: Any = None, cost: Cost | None = None
 ) -> Operation:
-    """An operator that says itself what it makes of a null."""
+    """An operator that defines its result for nulls."""
     return Operation(gives, None, function, cost=cost, nulls="own")
 
 
@@ -595,7 +594,7 @@ def _computes(
 
 
 def _compares_values(function: Callable[[Any, Any], Any], syntax: type[ast.AST]) -> Operation:
-    """A comparison that says itself what it makes of a null."""
+    """A comparison that defines its result for nulls."""
     return Operation(_comparison, None, function, nulls="own", has_value=_compares, syntax=syntax)
 
 
@@ -659,7 +658,7 @@ OPERATORS: Members = {
     MATCHED: Operation(_unpacking),
     FLATTEN: Operation(_flattening, None, flat),
 }
-"""By the names that they have in trees."""
+"""Operators by their names in trees."""
 SYNTAX: Mapping[str, type[ast.AST]] = {
     name: entry.syntax for name, entry in OPERATORS.items() if entry.syntax is not None
 }

@@ -53,8 +53,7 @@ from hydro_core.types.item import (
 from hydro_core.types.routing import SEED, bytes_hashed
 from hydro_core.types.values import LONG_MAX, LONG_MIN, ValueProblem, conform, to_item
 
-# What a text may be, and null where it is none: the forms of `int`, `float` and so on that do not
-# fail.
+# Parsers that give null for an invalid text: forms of `int`, `float` and so on that do not fail.
 
 
 PARSING = Library()
@@ -84,9 +83,9 @@ def _decimal(site: CallSite) -> ExprType:
 
 
 def _int(F: Any, text: Column) -> tuple[Column, Column]:
-    """A number in plain digits; null of what has none, or anything else than a number has.
+    """A number in plain digits; null of a text without digits, or with any other character.
 
-    Of underscores, of digits beyond ASCII and of many of them Python knows.
+    Python computes numbers with underscores, digits beyond ASCII, and many digits.
     """
     digits, blanks = all_of("isdecimal"), all_of("isspace")
     plain = F.rlike(text, F.lit("\\A[ \\t\\n]*[+-]?[0-9]{1,18}[ \\t\\n]*\\z"))
@@ -96,9 +95,9 @@ def _int(F: Any, text: Column) -> tuple[Column, Column]:
 
 
 def _date(F: Any, text: Column, form: str | None = None) -> tuple[Column, Column] | None:
-    """A plain date; null of what has another length than dates, or other characters.
+    """A plain date; null of a text of another length, or with other characters.
 
-    Of weeks, and of dates without hyphens, Python knows.
+    Python computes weeks, and dates without hyphens.
     """
     if form is not None:
         return None
@@ -108,13 +107,13 @@ def _date(F: Any, text: Column, form: str | None = None) -> tuple[Column, Column
 
 
 def _boolean(F: Any, text: Column) -> tuple[Column, Column]:
-    """No letter beyond ASCII is the large one of a letter of these words."""
+    """The letters of these words have no upper case beyond ASCII."""
     word = F.lower(F.btrim(text, F.lit("".join(characters("isspace")))))
     found = F.when(word.isin(*_YES), F.lit(True)).when(word.isin(*_NO), F.lit(False))
     return found, F.lit(True)
 
 
-# what programs call
+# Functions that programs call.
 
 
 @PARSING.strict(LONG, TEXT, column=_int)
@@ -166,10 +165,10 @@ def try_date(text: str, form: str | None = None) -> date | None:
 
 @PARSING.strict(TIMESTAMP, TEXT, _FORM, cost=entry.form)
 def try_timestamp(text: str, form: str | None = None) -> datetime | None:
-    """The timestamp that a text is, in ISO 8601 or in a form such as `%d.%m.%Y %H:%M`; null if it
-    is none.
+    """The timestamp of a text in ISO 8601 or in a form such as `%d.%m.%Y %H:%M`; null if it is
+    none.
 
-    What names no zone is in UTC.
+    A text without a zone is in UTC.
     """
     try:
         found = datetime.fromisoformat(text) if form is None else strptime(text, form)
@@ -265,8 +264,8 @@ def _declared(value: Any, to: ItemType) -> Any:
 
 @JSON.strict(_by_path, TEXT, KNOWN_TEXT, cost=entry.per_character())
 def get_json_object(text: str, path: str) -> str | None:
-    """What stands in JSON at a path such as `$.user.tags[0]`: a text as it is, other values as
-    JSON; null where there is nothing, no JSON, or half of a surrogate pair.
+    """The value in JSON at a path such as `$.user.tags[0]`: a text as it is, other values as JSON;
+    null where there is nothing, no JSON, or half of a surrogate pair.
     """
     try:
         value = items.parse_json(text)
@@ -290,7 +289,7 @@ def get_json_object(text: str, path: str) -> str | None:
 
 @lru_cache(maxsize=256)
 def _steps(path: str) -> tuple[str | int, ...]:
-    """The names and places that a path consists of."""
+    """The names and positions of a path."""
     steps, at = list[str | int](), 1
     while path.startswith("$") and at < len(path):
         found = _STEP.match(path, at)
@@ -333,7 +332,7 @@ def _xxhash64(F: Any, content: Column, seed: int = SEED) -> Column | None:
 
 
 def _base64(F: Any, content: Column) -> Column:
-    """Spark may break lines, which are no letters of base 64."""
+    """Spark may insert line breaks, which are no characters of base 64."""
     return F.replace(F.base64(content.cast("binary")), F.lit("\r\n"), F.lit(""))
 
 

@@ -30,7 +30,7 @@ from hydro_core.functions.library.entry import (
 )
 from hydro_core.types.item import BOOLEAN, LONG, STRING, Array, Field, Row, Tuple
 
-# Patterns in the syntax of RE2, which never backtracks: compiled, and what they find.
+# Patterns in the syntax of RE2, which never backtracks: compilation and matches.
 #
 # Both engines run this code, so a pattern means one thing; a search takes time linear in the
 # text.
@@ -39,7 +39,7 @@ from hydro_core.types.item import BOOLEAN, LONG, STRING, Array, Field, Row, Tupl
 TextSpan = tuple[int, int]
 _NOWHERE = (-1, -1)
 _KEPT = 256
-"""Patterns that a process keeps compiled."""
+"""Most patterns that a process caches."""
 _ESCAPED = re.compile(r"\\.", re.DOTALL)
 _NAMED = re.compile(r"\(\?P?<(\w+)>")
 _WITHOUT_LEAST = re.compile(r"\{,\d+\}")
@@ -47,7 +47,7 @@ _ESCAPES = {"\\": "\\", "n": "\n", "t": "\t", "r": "\r"}
 
 
 class TextMatch:
-    """What a search has found: where, and of which text."""
+    """A match: its text and the spans of its groups."""
 
     __slots__ = ("_data", "_names", "_spans")
 
@@ -64,7 +64,7 @@ class TextMatch:
         return self._text(which)
 
     def groups(self) -> tuple[str | None, ...]:
-        """The texts of all groups; null for one that took no part."""
+        """The texts of all groups; null for one that did not take part in the match."""
         return tuple(map(self._text, range(1, len(self._spans))))
 
     def groupdict(self) -> dict[str, str | None]:
@@ -72,18 +72,18 @@ class TextMatch:
         return {name: self._text(name) for name in self._names}
 
     def start(self, which: int | str = 0) -> int:
-        """Where a group begins, in characters; −1 of one that took no part."""
+        """The start of a group, in characters; −1 of one that did not take part."""
         return self._characters(self.place(which)[0])
 
     def end(self, which: int | str = 0) -> int:
-        """Behind a group, in characters."""
+        """The end of a group, in characters."""
         return self._characters(self.place(which)[1])
 
     def span(self, which: int | str = 0) -> tuple[int, int]:
         return self.start(which), self.end(which)
 
     def place(self, which: int | str = 0) -> TextSpan:
-        """Where a group begins and ends, in bytes."""
+        """The start and end of a group, in bytes."""
         number = self._names.get(which, -1) if isinstance(which, str) else which
         if not 0 <= number < len(self._spans):
             raise IndexError(_no_group(which))
@@ -108,7 +108,7 @@ class TextPattern:
         return tuple(named.get(i + 1) for i in range(self.regexp.groups))
 
     def found(self, how: str, data: bytes, at: int = 0) -> TextMatch | None:
-        """What `search`, `match` or `fullmatch` finds from a place on."""
+        """The first result of `search`, `match` or `fullmatch` from a position on."""
         found = getattr(self.regexp, how)(data, at)
         if found is None:
             return None
@@ -116,7 +116,9 @@ class TextPattern:
         return TextMatch(data, spans, self.names)
 
     def all_in(self, text: str) -> Iterator[TextMatch]:
-        """What is found one after the other; after an empty match one character further on."""
+        """All matches from left to right; the search after an empty match goes on one character
+        further.
+        """
         data, at = text.encode(), 0
         while at <= len(data):
             found = self.found("search", data, at)
@@ -136,7 +138,7 @@ def _next_character(data: bytes, at: int) -> int:
 
 @lru_cache(maxsize=_KEPT)
 def compiled(pattern: str) -> TextPattern:
-    """The pattern compiled; a `ValueError` that says what is wrong with it."""
+    """The compiled pattern; raises a `ValueError` that says what is wrong with it."""
     import re2
 
     options = re2.Options()
@@ -158,7 +160,7 @@ def compiled(pattern: str) -> TextPattern:
 
 @lru_cache(maxsize=_KEPT)
 def template(replacement: str, pattern: str) -> tuple[str, ...]:
-    """Texts, and at the odd places groups."""
+    """The parts of a replacement: texts at even positions, groups at odd ones."""
     known, parts, rest = compiled(pattern), [""], replacement
     while rest:
         text, slash, rest = rest.partition("\\")
@@ -174,7 +176,7 @@ def template(replacement: str, pattern: str) -> tuple[str, ...]:
 
 
 def _escaped(rest: str) -> tuple[str | None, str, str]:
-    """What stands behind a backslash: a group or a character; and what follows it."""
+    """The group or character of an escape in a replacement, and the rest of the text."""
     if rest[:1] in _ESCAPES and rest:
         return None, _ESCAPES[rest[0]], rest[1:]
     if rest[:1].isascii() and rest[:1].isdigit():
@@ -236,11 +238,11 @@ _CURES: tuple[tuple[tuple[str, ...], str], ...] = (
 _SYNTAX = 'patterns are in the syntax of RE2, and texts such as `r"\\d+"`'
 
 
-# the types of calls
+# Types of calls.
 
 
 def _pattern(site: CallSite, position: int) -> TextPattern:
-    """The pattern of a call, which is checked here."""
+    """The pattern of a call, checked."""
     pattern = site.constant(position)
     place = site.exprs[position].place
     if not isinstance(pattern, str):
@@ -321,7 +323,7 @@ def _group(site: CallSite) -> ExprType:
 
 
 def group_kind(base: MatchOf, kind: ExprType, which: Any, place: Place) -> ExprType:
-    """The kind of a group of a match, which must be there."""
+    """The type of a group of a match, which must exist."""
     named = [name for name in base.groups if name is not None]
     if isinstance(which, int) and not 0 <= which <= len(base.groups):
         said = f"the pattern has no group {which}: it has {len(base.groups)}"
@@ -366,7 +368,7 @@ MATCH_MEMBERS: Members = {
 }
 
 
-# what is made of constants at most
+# Bounds of results of constants.
 
 
 def _filled(limits: Budget, args: list[Any]) -> None:
@@ -375,7 +377,7 @@ def _filled(limits: Budget, args: list[Any]) -> None:
         limits.foresee((len(texts[0]) + 1) * (len(texts[1]) + 1) * (len(texts[2]) + 1))
 
 
-# what programs call
+# Functions that programs call.
 
 
 @RE.strict(_of_pattern(_found), KNOWN_TEXT, TEXT)
@@ -460,7 +462,7 @@ def _replaced(replacement: str | Callable[[TextMatch], str], pattern: str, found
 
 @REGEXP.strict(_of_pattern(lambda _: BOOLEAN, 1), TEXT, KNOWN_TEXT)
 def regexp_like(text: str, pattern: str) -> bool:
-    """Whether a place of a text fits the pattern."""
+    """True if some part of a text matches the pattern."""
     return search(pattern, text) is not None
 
 
@@ -490,7 +492,7 @@ def regexp_replace(text: str, pattern: str, replacement: str) -> str:
 
 
 class ReModule:
-    """What a text program sees as `re`: a name with functions."""
+    """The value of `re` in a text program: a name with functions."""
 
     search = staticmethod(search)
     match = staticmethod(match)

@@ -1,6 +1,4 @@
-"""The library: operations by their names, and by the types of values what may be read of a value,
-and called on it.
-"""
+"""The library: operations by their names, and methods and properties by the types of values."""
 
 from __future__ import annotations
 
@@ -44,7 +42,7 @@ DATA_FUNCTIONS: Members = {
     **CALENDAR,
     **WINDOWS,
 }
-"""What people who work with data look for, and Python's builtins lack."""
+"""Functions for work with data that Python's builtins lack."""
 BUILTINS: Members = {
     **dict(sorted({**collections.OF_PARTS, **numbers.OF_NUMBERS, **texts.OF_TEXTS}.items())),
     **times.OF_TIMES,
@@ -65,11 +63,11 @@ OF_CLASSES: Members = {
 CONSTANTS: Mapping[str, Any] = {**times.TIME_CONSTANTS, **numbers.MATH_CONSTANTS}
 """The attributes of classes that are values."""
 FUNCTIONS: Members = {**BUILTINS, **OF_CLASSES}
-"""All that is called by a name."""
+"""All operations that are called by a name."""
 NAMES: Mapping[int, str] = {id(entry.function): name for name, entry in FUNCTIONS.items()}
 """The names of functions by their identities."""
 OPERATIONS: Members = {**FUNCTIONS, **OPERATORS}
-"""All that a tree may name, but for methods: these have entries by types."""
+"""All operations that a tree may name, without methods: these have entries by types."""
 OF_TYPES: Mapping[type, Members] = {
     bool: {},
     int: numbers.INT_MEMBERS,
@@ -89,7 +87,7 @@ OF_TYPES: Mapping[type, Members] = {
     set: collections.SET_MEMBERS,
     TextMatch: regex.MATCH_MEMBERS,
 }
-"""By the types of Python."""
+"""Members by the types of Python."""
 _OF_KINDS: Mapping[type, type] = {
     Row: dict,
     DictOf: dict,
@@ -115,19 +113,19 @@ ALL_METHODS = frozenset(
 
 
 def operation(name: str) -> Operation | None:
-    """The entry of what is no method; None where there is none."""
+    """The entry of an operation that is no method; None if there is none."""
     return OPERATIONS.get(name) or (CHAIN if "," in name else None)
 
 
 def members_of(kind: ExprType) -> Members:
-    """What may be read of values of an item type, or of another kind."""
+    """The methods and properties of values of a type."""
     if isinstance(kind, Scalar):
         return _OF_SCALARS.get(kind.name, {})
     return OF_TYPES[_OF_KINDS[type(kind)]] if type(kind) in _OF_KINDS else {}
 
 
 def part_of(base: ExprType, part: Part) -> ExprType:
-    """The kind of `base.step` or `base[step]`."""
+    """The type of `base.step` or `base[step]`."""
     if is_open(base):
         return computed_of(base)
     found = field_in(base, part)
@@ -147,7 +145,7 @@ def _property(base: ExprType, name: str, place: Place) -> ExprType:
     known = members_of(base)
     entry = known.get(name)
     if entry is not None and entry.takes is None:
-        # what a property gives does not depend on its value
+        # The result of a property does not depend on its value.
         assert not callable(entry.gives)
         return entry.gives
     if entry is not None:
@@ -160,17 +158,17 @@ def _property(base: ExprType, name: str, place: Place) -> ExprType:
 
 
 def is_method(base: ExprType, name: str) -> bool:
-    """Whether `base.name` is a method that is not called."""
+    """True if `base.name` is a method."""
     entry = None if isinstance(base, Row) else members_of(base).get(name)
     return entry is not None and entry.takes is not None
 
 
 def no_value(function: Bind) -> TypeProblem:
-    """What is wrong with a function that stands where a value is meant."""
+    """The problem of a function in the position of a value."""
     shown, cure = "there is a function", "call it with its arguments, or write its result"
     given: tuple[Expr, ...] = tuple(map(Param, function.names))
     match function.body:
-        # a function that is named is read as a call of it
+        # The name of a function is read as a function that calls it.
         case Op(name, args) if args == given or (name[:1] == "." and args[:1] == given):
             shown, cure = f"`{name}` is a function", MODULES.get(name, f"call it: `{name}(…)`")
     return TypeProblem(f"{shown}, where a value is meant", cure, place=function.place)

@@ -31,19 +31,19 @@ from hydro_core.functions.library.entry import (
 )
 from hydro_core.types.item import BINARY, BOOLEAN, LONG, STRING, Array, Tuple
 
-# What Python's texts take for blanks, digits and so on, read from the running Python.
+# Classes of characters of Python's texts (spaces, digits and so on), read from the running Python.
 
 
 @lru_cache
 def characters(test: str) -> tuple[str, ...]:
-    """The characters of which a test of `str` holds: `characters("isspace")`."""
+    """All characters for which a test of `str` is true: `characters("isspace")`."""
     holds = getattr(str, test)
     return tuple(c for c in map(chr, range(sys.maxunicode + 1)) if holds(c))
 
 
 @lru_cache
 def all_of(test: str) -> str:
-    """The inside of a regular expression's class of these characters."""
+    """The same characters as the inside of a regular expression's class."""
     return ranges(map(ord, characters(test)))
 
 
@@ -58,9 +58,9 @@ def ranges(codes: Iterable[int]) -> str:
     return "".join(f"\\x{{{low:x}}}-\\x{{{high:x}}}" for low, high in found)
 
 
-# What ICU in Spark 4.2 knows and Unicode 14, the oldest that a supported Python has, does not:
-# letters with an upper case, and characters with a lower case or a part in where words end
-# (U+0295 and U+1171E beside a Σ are left aside).
+# Characters that ICU in Spark 4.2 has, and Unicode 14, the oldest in a supported Python, has not:
+# letters with an upper case, and characters with a lower case or an effect on the ends of words
+# (U+0295 and U+1171E next to a Σ are left aside).
 _YOUNG = {
     "upper": "19b 264 1c8a a7cd a7cf a7d3 a7d5 a7db 10d70-10d85 16ebb-16ed3",
     "lower": """ 897 ece 1acf-1add 1ae0-1aeb 1c89-1c8a a7cb-a7cf a7d2 a7d4 a7da-a7dc a7f1 10d4e
@@ -74,7 +74,7 @@ _YOUNG = {
 
 @lru_cache
 def young(case: str) -> str:
-    """The characters that Spark changes or minds in `upper` or `lower`, and this Python does not.
+    """The characters that matter to Spark in `upper` or `lower`, and not to this Python.
 
     As the inside of a regular expression's class. Upper and lower case are ICU's in Spark: for the
     version in Spark 4.2 they are Python's but for these, which got their other case after Unicode
@@ -92,8 +92,8 @@ def young(case: str) -> str:
 
 # The methods of texts and of bytes.
 #
-# Spark counts texts by code point, as Python does. Where Python asks its database of characters
-# and Spark has no such thing, an expression is that of texts in ASCII, and null for others.
+# Spark counts texts by code point, as Python does. Where Python uses its database of characters and
+# Spark has no equivalent, an expression is exact for texts in ASCII, and null for others.
 
 
 _WIDEST = 10_000
@@ -106,7 +106,7 @@ _FROM_TO = (optional(WHOLE), optional(WHOLE))
 _BYTES = Parameter("bytes, or a number", lambda kind: kind == BINARY or WHOLE.fits(kind))
 
 
-# what is made of a constant at most
+# Bounds of results of constants.
 
 
 def _expanded(args: list[Any]) -> int:
@@ -133,7 +133,7 @@ def _glued_length(args: list[Any]) -> int:
             return 0
 
 
-# the types of calls
+# Types of calls.
 
 
 def _joined(site: CallSite) -> ExprType:
@@ -149,14 +149,14 @@ def _joined(site: CallSite) -> ExprType:
 
 
 def _kind(test: str, count: str = "+") -> Operation:
-    """Whether all characters are of a kind; `+`: and there is one."""
+    """True if all characters are of a class; `+`: and there is at least one."""
     return method(
         BOOLEAN, column=lambda F, text: F.rlike(text, F.lit(f"\\A[{all_of(test)}]{count}\\z"))
     )
 
 
 def _in_ascii(found: Callable[..., Column]) -> Expression:
-    """What is found of a text in ASCII; of others Python is asked."""
+    """The expression for a text in ASCII; Python computes other texts."""
 
     def asked(F: Any, text: Column) -> Column:
         return F.when(F.rlike(text, F.lit("\\A[\\x{0}-\\x{7f}]*\\z")), found(F, text))
@@ -165,7 +165,7 @@ def _in_ascii(found: Callable[..., Column]) -> Expression:
 
 
 def _fits(pattern: str) -> Expression:
-    """Whether a text in ASCII fits a pattern."""
+    """True if a text in ASCII matches a pattern."""
     return _in_ascii(lambda F, text: F.rlike(text, F.lit(f"\\A{pattern}\\z")))
 
 
@@ -217,7 +217,7 @@ def _found_last(F: Any, text: Column, part: Column) -> Column:
 
 
 def _there(found: Callable[..., Column]) -> Expression:
-    """The place, null where there is none."""
+    """The position; null if there is none."""
 
     def place(F: Any, text: Column, part: Column) -> Column:
         at = found(F, text, part)
@@ -247,7 +247,7 @@ def _without(*, end: bool) -> Expression:
 
 
 def _parted(find: Callable[..., Column], *, last: bool) -> Expression:
-    """`partition` and `rpartition`, by where the part is."""
+    """`partition` and `rpartition`, by the position of the part."""
 
     def parted(F: Any, text: Column, part: str) -> tuple[Column, ...] | None:
         if not part:
@@ -280,7 +280,7 @@ def _glued(F: Any, between: Column, parts: Column) -> Column:
 
 
 def _lacking(F: Any, text: Column, width: int) -> Column:
-    """How many characters a text lacks of a width."""
+    """The number of characters that a text lacks to a width."""
     return F.greatest(F.lit(width) - F.length(text), F.lit(0))
 
 

@@ -1,8 +1,8 @@
-"""Dates, timestamps and timedeltas: how they are made, their methods and properties.
+"""Dates, timestamps and timedeltas: construction, methods and properties.
 
-A timedelta is a long of microseconds to Spark. Timestamps are read in UTC, the zone of every
-session; what names no zone (`timestamp_ntz`) is another type, whose expressions differ where they
-say so by being an entry of their own.
+A timedelta is a long of microseconds in Spark. Timestamps are read in UTC, the zone of every
+session; a time without a zone (`timestamp_ntz`) is another type, which has an entry of its own
+where its expression differs.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ _DIRECTIVES = {
 
 
 def strptime(text: str, form: str) -> datetime:
-    # Python's own imports on its first call, which it does where it is called from: here, where a
-    # program's function has no import to lend.
+    # Python imports a module on its first call, from the caller's globals: it must be called here,
+    # since a program's function has no import.
     try:
         return datetime.strptime(text, form)
     except re.error as problem:
@@ -91,7 +91,7 @@ def _replaced(site: CallSite) -> ExprType:
 
 
 def _zoneless(site: CallSite) -> ExprType:
-    """The machine has a zone for a timestamp that names none: another on each machine."""
+    """A zoneless time has the zone of the machine for `timestamp`: another one on each machine."""
     cure = "`.replace(tzinfo=timezone.utc)` gives it one"
     raise site.problem(f"a timestamp without a zone has no `{site.name}`", cure)
 
@@ -100,7 +100,7 @@ def _zoneless(site: CallSite) -> ExprType:
 
 
 def pattern(form: str) -> str | None:
-    """Spark's pattern for one of `strftime`; None where there is none."""
+    """Spark's pattern for a format of `strftime`; None if there is none."""
     found = ""
     for between, directive in re.findall(r"((?:[^%]|%%)+)|%(.?)", form, re.DOTALL):
         if directive not in _DIRECTIVES and not between:
@@ -111,7 +111,7 @@ def pattern(form: str) -> str | None:
 
 
 def formatted(F: Any, moment: Column, form: str) -> Column | None:
-    """`moment.strftime(form)`; how long a year before 1000 is, the machine decides."""
+    """`moment.strftime(form)`; the machine decides the number of digits of a year before 1000."""
     of_spark = pattern(form)
     if of_spark is None:
         return None
@@ -123,7 +123,7 @@ def microseconds(F: Any, moment: Column) -> Column:
 
 
 def iso(F: Any, moment: Column, between: str, zone: str) -> Column:
-    """`timestamp.isoformat()`, `str(timestamp)`: what is `between` differs."""
+    """`timestamp.isoformat()`, `str(timestamp)`: they differ in `between`."""
     micros = _below(F, microseconds(F, moment), SECOND)
     parts = [
         F.date_format(moment, f"yyyy-MM-dd'{between}'HH:mm:ss"),
@@ -142,7 +142,7 @@ def _div(F: Any, number: Column, by: int) -> Column:
 
 
 def _below(F: Any, number: Column, limit: int) -> Column:
-    """What is left of a number, divided by another: never negative."""
+    """The remainder of a division, never negative."""
     return F.pmod(number, F.lit(limit))
 
 
@@ -152,7 +152,7 @@ def _days(F: Any, length: Column) -> Column:
 
 def _iso_week(F: Any, moment: Column) -> tuple[Column, ...]:
     year = F.extract(F.lit("YEAROFWEEK"), moment)
-    # The last days of the calendar are of a year that Python does not have either.
+    # The last days of the calendar belong to a year that Python does not have either.
     return year, F.weekofyear(moment), F.weekday(moment) + 1
 
 
@@ -161,7 +161,7 @@ def _field(of: str) -> Operation:
 
 
 def plain_date(F: Any, text: Column) -> Column:
-    """A plain date; of other forms Python knows."""
+    """A plain date; Python computes other forms."""
     plain = F.rlike(text, F.lit(PLAIN_DATE))
     found = F.when(plain, text.try_cast("date"))
     return F.when(F.year(found) >= 1, found)
@@ -173,7 +173,7 @@ def _day_of(F: Any, number: Column) -> Column:
 
 
 def _moment(F: Any, text: Column, form: str) -> Column | None:
-    """A moment of which every field has its width; of other texts Python knows."""
+    """A moment whose fields all have their full width; Python computes other texts."""
     read = re.fullmatch(r"(?:%[YmdHMSf]|[-/:. T_])+", form)
     fields = re.findall("%(.)", form)
     if read is None or len(set(fields)) != len(fields) or not {"Y", "m", "d"} <= set(fields):
@@ -253,7 +253,7 @@ OF_TIME_TYPES: Mapping[str, Operation] = {
     "date.fromisoformat": Operation(DATE, (TEXT,), date.fromisoformat, plain_date, may_fail=True),
     "date.fromordinal": Operation(DATE, (WHOLE,), date.fromordinal, _day_of, may_fail=True),
     "date.fromisocalendar": Operation(DATE, (WHOLE,) * 3, date.fromisocalendar),
-    # What names no zone is meant in UTC, as it is in data.
+    # A text without a zone is in UTC, as it is in data.
     "datetime.fromisoformat": Operation(TIMESTAMP, (TEXT,), datetime.fromisoformat),
     "datetime.fromordinal": Operation(TIMESTAMP_NTZ, (WHOLE,), datetime.fromordinal),
     "datetime.strptime": Operation(

@@ -1,4 +1,4 @@
-"""Texts as people who work with data take them apart and compare them."""
+"""Texts: functions that take them apart and compare them, for work with data."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _joined(site: CallSite) -> ExprType:
     return STRING
 
 
-# what is made of constants at most
+# Bounds of results of constants.
 
 
 def _distance(limits: Budget, args: list[Any]) -> None:
@@ -76,13 +76,13 @@ def _split_part(F: Any, text: Column, separator: str, number: int) -> Column | N
 
 
 def _substring_index(F: Any, text: Column, separator: str, count: int) -> Column | None:
-    """Spark seeks the next separator within the last one, where it may begin there."""
+    """Spark finds overlapping separators, Python does not."""
     overlaps = any(separator.startswith(separator[i:]) for i in range(1, len(separator)))
     return F.substring_index(text, separator, count) if separator and not overlaps else None
 
 
 def _translate(F: Any, text: Column, letters: str, others: str) -> Column | None:
-    """To Spark the character 0 is none."""
+    """The character 0 ends a text for Spark's `translate`."""
     return F.translate(text, letters, others) if "\0" not in others else None
 
 
@@ -95,18 +95,20 @@ def _padded(pad: str) -> Any:
 
 @lru_cache
 def _large_in_ascii() -> str:
-    """The characters beyond ASCII of which the large letter is in it, as a class of a pattern."""
+    """The characters beyond ASCII whose upper case is in ASCII, as a class of a pattern."""
     beyond = range(128, sys.maxunicode + 1)
     return ranges(c for c in beyond if any("A" <= large <= "Z" for large in chr(c).upper()))
 
 
 def _soundex(F: Any, text: Column) -> tuple[Column, Column]:
-    """Letters of ASCII alone; Python knows those of which one is the large letter."""
+    """Letters of ASCII alone; Python computes texts with a character whose upper case is in
+    ASCII.
+    """
     letters = F.regexp_replace(text, F.lit("[^A-Za-z]"), F.lit(""))
     return F.soundex(letters), ~F.rlike(text, F.lit(f"[{_large_in_ascii()}]"))
 
 
-# what programs call
+# Functions that programs call.
 
 
 @WORDING.strict(_url_part, TEXT, KNOWN_TEXT, cost=entry.content)
@@ -145,8 +147,8 @@ def split_part(text: str, separator: str, number: int) -> str:
     STRING, TEXT, KNOWN_TEXT, KNOWN_WHOLE, column=_substring_index, cost=entry.per_character()
 )
 def substring_index(text: str, separator: str, count: int) -> str:
-    """What stands before a separator, the `count`-th of them; behind it, counted from the end, if
-    it is negative.
+    """The text before the `count`-th separator; if `count` is negative, the text after it, counted
+    from the end.
     """
     if not separator or count == 0:
         return ""
@@ -223,7 +225,7 @@ def soundex(text: str) -> str:
         sound = _SOUNDS.get(letter, "")
         if sound and sound != last:
             digits += sound
-        # H and W stand between two letters as if they were not there.
+        # H and W between two letters are ignored.
         if letter not in "HW":
             last = sound
     return f"{letters[0]}{digits:0<3.3}"

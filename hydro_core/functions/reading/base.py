@@ -1,4 +1,4 @@
-"""What all parts of the reader share; tuples, rows, lists, sets, comprehensions and f-strings."""
+"""Base of all parts of the reader; tuples, rows, lists, sets, comprehensions and f-strings."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from hydro_core.functions.tree import (
 )
 
 LIMIT = 20_000
-"""Nodes of one tree, inlined functions included; a larger function is called as it is."""
+"""Most nodes of one tree, inlined functions included; a larger function is called as it is."""
 
 _EFFECTS = (
     *(ast.AugAssign, ast.Delete, ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal),
@@ -70,14 +70,18 @@ class FunctionReading:
         return found
 
     def maybe(self, node: ast.expr, scope: Scope) -> Expr:
-        """The tree of an expression that may not be evaluated: names that it binds are not sure."""
+        """The tree of an expression that may not be evaluated: names that it binds become
+        uncertain.
+        """
         branch = scope.branch()
         found = self.expr(node, branch)
         scope.join(branch)
         return found
 
     def opaque(self, label: str, node: ast.AST, scope: Scope) -> Expr:
-        """What is computed from the names in `node`; with effects, the label loses parentheses."""
+        """An opaque operation on the names in `node`; if it may have effects, the label loses its
+        parentheses.
+        """
         parts = self.parts(node, scope)
         pure = self.is_pure(node, scope)
         if not pure:
@@ -85,7 +89,7 @@ class FunctionReading:
         return Op(f"?{label if pure else label.strip('()')}", parts, place=self.place(node))
 
     def parts(self, node: ast.AST, scope: Scope) -> tuple[Expr, ...]:
-        """What the local names in `node` stand for."""
+        """The expressions of the local names in `node`."""
         found: list[Expr] = []
         for name in names_in(node):
             match scope.names.get(name):
@@ -99,7 +103,7 @@ class FunctionReading:
         return tuple(found)
 
     def is_pure(self, node: ast.AST, scope: Scope) -> bool:
-        """Whether the node surely changes nothing that existed before."""
+        """True if the node certainly changes no existing object."""
         for part in ast.walk(node):
             if isinstance(part, _EFFECTS):
                 return False
@@ -210,7 +214,7 @@ class FunctionReading:
                 return (fresh,), dict(unpacked(target, Param(fresh)))
 
     def read_JoinedStr(self, node: ast.JoinedStr, scope: Scope) -> Expr:  # noqa: N802
-        """An f-string; one whose format is computed is known to be a text of its parts."""
+        """An f-string; one with a computed format is an opaque text of its parts."""
         parts: list[Expr] = []
         for value in node.values:
             match value:
@@ -226,7 +230,7 @@ class FunctionReading:
 
 
 def unpacked(target: ast.expr, value: Expr) -> list[tuple[str, Expr]]:
-    """What each name of an assignment's left side stands for."""
+    """Each name of an assignment's left side, with its expression."""
     match target:
         case ast.Name(id=name):
             return [(name, value)]
@@ -249,13 +253,13 @@ def _parts_of(value: Expr, targets: list[ast.expr], star: int | None) -> list[Ex
 
 
 def is_pattern(target: ast.expr) -> bool:
-    """Whether names are all that is bound."""
+    """True if the target binds names only."""
     allowed = (ast.Name, ast.Tuple, ast.List, ast.Starred, ast.expr_context)
     return all(isinstance(part, allowed) for part in ast.walk(target))
 
 
 def _constant_format(parts: list[ast.expr]) -> str | None:
-    """A format of texts and of literals in braces, None where something of it is computed."""
+    """A format of texts and of literals in braces; None if a part of it is computed."""
     texts = []
     for part in parts:
         match part:

@@ -1,7 +1,7 @@
-"""Which Python expressions a text program may hold: a list of allowed forms, nothing else.
+"""The check of Python expressions in a text program: a list of allowed forms, nothing else.
 
-The check reads the syntax tree only. What remains to be seen at run time, the kind of a value whose
-attribute is read, is guarded there (`allowed.attribute`).
+The check reads the syntax tree only. The type of a value whose attribute is read is known at run
+time only; it is guarded there (`allowed.attribute`).
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ _WORDS = {
     ast.YieldFrom: "`yield from`",
 }
 _DEPTH = 200
-"""How deep expressions nest; Python's own compiler gives up a little later."""
+"""Largest depth of expressions; Python's own compiler gives up a little later."""
 
 
 def place_of(node: ast.AST) -> Place:
-    """The place of a node in the text that was parsed."""
+    """The location of a node in the text that was parsed."""
     return getattr(node, "lineno", 0), getattr(node, "col_offset", -1) + 1
 
 
 def check_expression(node: ast.expr, names: Iterable[str], locate: Locate = place_of) -> None:
-    """Refuses what a text program may not hold; `names` are those that the caller binds."""
+    """Refuses expressions that a text program may not hold; `names` are bound by the caller."""
     _Check(frozenset(names), locate).visit(node, frozenset(_walrus(node)), 0)
 
 

@@ -43,8 +43,8 @@ from hydro_core.functions.tree import (
 
 # Operators, names, attributes and subscripts become trees.
 #
-# What the closed set of trees cannot say becomes an operation without an entry, of what it is
-# computed from: a tree never says more than the expression means.
+# An expression outside the closed set of trees becomes an operation without an entry, on the names
+# that it reads: a tree never claims more than the expression means.
 
 
 _SYMBOLS: Mapping[type[ast.AST], str] = {kind: name for name, kind in SYNTAX.items()}
@@ -64,7 +64,7 @@ class Expressions(FunctionReading):
         return Const(node.value, self.place(node))
 
     def read_Name(self, node: ast.Name, scope: Scope) -> Expr:  # noqa: N802
-        """A local name, or what the function closes over."""
+        """A local name, or a value that the function closes over."""
         if node.id not in scope.names:
             return self.as_value(self.binding(node), node, scope)
         match scope.names[node.id]:
@@ -79,7 +79,7 @@ class Expressions(FunctionReading):
                 return known
 
     def binding(self, node: ast.Name) -> Binding:
-        """What a free name means."""
+        """The meaning of a free name."""
         found = self.find(node.id)
         if found is None:
             near = difflib.get_close_matches(node.id, BUILTINS, 1)
@@ -89,7 +89,7 @@ class Expressions(FunctionReading):
         return found
 
     def as_value(self, binding: Binding, node: ast.expr, scope: Scope) -> Expr:
-        """A name that is not called: a constant, or a function that is given to another."""
+        """A name that is not called: a constant, or a function as an argument of another."""
         match binding:
             case Constant(value):
                 return Const(value, self.place(node))
@@ -110,11 +110,11 @@ class Expressions(FunctionReading):
                 return Op(f"?{name}", (), place=self.place(node))
 
     def call_of(self, binding: Binding, node: ast.Call, scope: Scope) -> Expr:
-        """A call of what `meaning` is; defined with the calls."""
+        """A call of the binding; defined with the calls."""
         raise NotImplementedError
 
     def _wrapped(self, label: str, node: ast.expr, scope: Scope) -> Expr:
-        """What is called by its name, as a function of one argument."""
+        """A named function as a function of one argument."""
         name, place = scope.new("x"), self.place(node)
         return function_node((name,), Op(label, (Param(name),), place=place), place)
 
@@ -160,7 +160,7 @@ class Expressions(FunctionReading):
                 return part_of(base, self.expr(index, scope), place)
 
     def read_UnaryOp(self, node: ast.UnaryOp, scope: Scope) -> Expr:  # noqa: N802
-        """`-x`; of a number it is a number."""
+        """`-x`; a constant of a constant number."""
         operand = self.expr(node.operand, scope)
         op = _SYMBOLS[type(node.op)]
         if op == "-x" and isinstance(operand, Const) and type(operand.value) in (int, float):
@@ -178,7 +178,9 @@ class Expressions(FunctionReading):
         return Op(",".join(ops), (first, second, *more), place=self.place(node))
 
     def read_BoolOp(self, node: ast.BoolOp, scope: Scope) -> Expr:  # noqa: N802
-        """`a and b`: what an operand binds is sure in those after it, not after the whole."""
+        """`a and b`: names that an operand binds are certain in later operands, not after the
+        whole.
+        """
         first, *others = node.values
         values = [self.expr(first, scope)]
         branch = scope.branch()
@@ -195,7 +197,7 @@ class Expressions(FunctionReading):
         return IfElse(test, *trees, self.place(node))
 
     def read_NamedExpr(self, node: ast.NamedExpr, scope: Scope) -> Expr:  # noqa: N802
-        """`(x := a)`: what x is from here on."""
+        """`(x := a)`: binds x from here on."""
         value = self.expr(node.value, scope)
         scope.names[node.target.id] = value
         return value
@@ -209,7 +211,7 @@ def part_of(base: Expr, index: Expr, place: Place) -> Expr:
 
 
 def as_constant(expr: Expr) -> Expr:
-    """A display of constants as one constant, anything else as it is."""
+    """A display of constants as one constant; other expressions unchanged."""
     match expr:
         case Make("tuple" | "row" as kind, parts) if all(isinstance(p, Const) for p in parts):
             fields = expr.fields or {}
@@ -223,7 +225,7 @@ def as_constant(expr: Expr) -> Expr:
 
 
 _DEPTH = 30
-"""Functions within functions that are read in place."""
+"""Largest depth of functions that are inlined within functions."""
 
 
 class Calls(Expressions):
@@ -295,7 +297,7 @@ class Calls(Expressions):
         return args, tuple((k.arg, self.expr(k.value, scope)) for k in node.keywords)
 
     def _builtin(self, name: str, node: ast.Call, scope: Scope) -> Expr:
-        """A call of what the library has; what it knows by its name is put where it belongs."""
+        """A call of an entry of the library; keyword arguments become positional."""
         args, keywords = self._arguments(node, scope)
         entry = FUNCTIONS.get(name)
         defaults = entry.defaults[len(args) :] if entry is not None and keywords else ()
@@ -366,9 +368,10 @@ class Calls(Expressions):
         scope: Scope,
         definition: Definition | None = None,
     ) -> Expr | None:
-        """The function's body over its arguments; None where it cannot stand in its call's place.
+        """The function's body over its arguments; None if it cannot replace its call.
 
-        One that is defined within the function sees the names around it, and has no `definition`.
+        A function that is defined within the function sees the enclosing names, and has no
+        `definition`.
         """
         arguments = self._bound(function, node, scope)
         if arguments is None or function in self.inlining or len(self.inlining) >= _DEPTH:
@@ -412,6 +415,6 @@ class Calls(Expressions):
 
 
 def has_plain_parameters(args: ast.arguments) -> bool:
-    """Whether the parameters are names and nothing else."""
+    """True if the parameters are plain names, without defaults or stars."""
     others = (args.vararg, args.kwarg, args.defaults, args.kwonlyargs, args.posonlyargs)
     return not any(others)

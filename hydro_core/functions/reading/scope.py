@@ -20,15 +20,15 @@ from hydro_core.functions.reading.check import Locate, place_of
 from hydro_core.functions.tree import MATCHED, UNBOUND, UNPACK, Bind, Const, Expr, Op, Param, Part
 from hydro_core.types.values import ValueProblem, to_item
 
-# What a Python function reads that is not the same each time: the clock, chance, the machine.
+# Uses of the clock, of randomness and of the machine in a Python function.
 #
-# Functions are deterministic by the language. Of a live Python function this cannot be proved,
-# but what is usually meant by mistake can be named: it is looked for in the function's syntax,
-# and in that of the functions that it names.
+# Functions are deterministic by the language. This cannot be proved of a live Python function, but
+# the usual mistakes can be named: they are searched in the function's syntax, and in that of the
+# functions that it names.
 
 
 Unrepeatable = tuple[str, Place]
-"""What is used, as it is written, and the line and column of it."""
+"""The used name as it is written, with its line and column."""
 
 _CLOCK = (
     *("time.time", "time.time_ns", "time.monotonic", "time.monotonic_ns", "time.perf_counter"),
@@ -48,7 +48,7 @@ _CHANGING = (*_CLOCK, *_CHANCE, *_MACHINE)
 
 
 def uses_of(node: ast.Lambda | ast.FunctionDef, find: Find) -> tuple[Unrepeatable, ...]:
-    """What the function uses that may be another at each call, each name once."""
+    """The uses of a function that may differ between calls, each name once."""
     found: dict[str, Place] = {}
     for name, place in _uses(node, find, (node,)):
         found.setdefault(name, place)
@@ -56,7 +56,7 @@ def uses_of(node: ast.Lambda | ast.FunctionDef, find: Find) -> tuple[Unrepeatabl
 
 
 def is_changing(value: Any) -> bool:
-    """Whether what a program is given to call, or an object that it holds, is of that kind."""
+    """True if a bound value, or an object that it holds, may differ between calls."""
     return _matches(_name_of(value))
 
 
@@ -92,7 +92,7 @@ def _uses(
 def _of_chain(
     label: str, written: str, attributes: list[ast.AST], place: Place
 ) -> Iterator[Unrepeatable]:
-    """The shortest beginning of `a.b.c` that is of that kind, written out one name further."""
+    """The shortest prefix of `a.b.c` that may differ between calls, extended by one name."""
     names = [a.attr for a in attributes if isinstance(a, ast.Attribute)]
     for length in range(len(names) + 1):
         if _matches(".".join((label, *names[:length]))):
@@ -101,7 +101,7 @@ def _of_chain(
 
 
 def _chains(node: ast.AST) -> Iterator[list[ast.AST]]:
-    """Every name with the attributes that are read of it, the longest chain of each."""
+    """Every name with the attributes that are read from it, the longest chain of each."""
     inner: set[ast.AST] = set()
     for part in ast.walk(node):
         if part in inner or not isinstance(part, ast.Attribute | ast.Name):
@@ -114,7 +114,7 @@ def _chains(node: ast.AST) -> Iterator[list[ast.AST]]:
 
 
 def _imports(node: ast.AST) -> Iterator[tuple[str, str]]:
-    """The names that imports within the function bind, and what they stand for."""
+    """The names that imports within the function bind, with their full names."""
     for part in ast.walk(node):
         if isinstance(part, ast.Import):
             for a in part.names:
@@ -125,7 +125,7 @@ def _imports(node: ast.AST) -> Iterator[tuple[str, str]]:
 
 
 def _name_of(value: Any) -> str:
-    """What a module, a function, a class or the class of an object is called."""
+    """The full name of a module, a function, a class, or the class of an object."""
     if isinstance(value, ModuleType):
         return value.__name__
     owner, name = getattr(value, "__self__", None), getattr(value, "__name__", "")
@@ -142,7 +142,7 @@ def _matches(label: str) -> bool:
     return any(label == name or label.startswith(f"{name}.") for name in _CHANGING)
 
 
-# The names that are bound inside a function while it is read, and what they stand for.
+# The names that are bound inside a function during reading, and their expressions.
 
 
 class UnreadableError(Exception):
@@ -162,14 +162,14 @@ Local = Expr | LocalFunction
 
 @dataclass(slots=True)
 class Scope:
-    """Local names with what they stand for, at one level: the body of one function."""
+    """Local names with their expressions, at one level: the body of one function."""
 
     names: dict[str, Local] = field(default_factory=dict)
     fresh: count[int] = field(default_factory=lambda: count(1))
     level: object = field(default_factory=object)
 
     def branch(self, names: Mapping[str, Local] | None = None) -> Scope:
-        """A copy of which nothing is seen here unless it is `joined`."""
+        """A copy; its bindings have no effect here unless it is `joined`."""
         return replace(self, names={**self.names, **(names or {})})
 
     def function(self, names: Mapping[str, Local], *, sees: bool) -> Scope:
@@ -179,9 +179,9 @@ class Scope:
     def join(
         self, other: Scope, targets: Iterable[str] = (), parts: tuple[Expr, ...] | None = None
     ) -> None:
-        """Takes over that a branch may have bound names: what they stand for is not known.
+        """Merges a branch: names that it may have bound become unknown.
 
-        Of a loop, values may name its own `targets`: of them, `parts` are known.
+        For a loop, values may name its own `targets`: their known parts are `parts`.
         """
         for name, value in other.names.items():
             before = self.names.get(name)
@@ -191,17 +191,21 @@ class Scope:
                 self.names[name] = Op(UNBOUND, known if parts is None else parts)
 
     def forget_changeable(self) -> None:
-        """After what may change arrays: a local value that may hold one is not known any more."""
+        """Makes local values that may hold an array unknown, after a call that may change
+        arrays.
+        """
         for name, value in self.names.items():
             if not isinstance(value, LocalFunction) and not _is_fixed(value):
                 self.names[name] = Op(UNBOUND, (value,))
 
     def new(self, name: str) -> str:
-        """A name that no program can write and no other call gives."""
+        """A name that no program can write and no other call of `new` gives."""
         return f"{name.partition('.')[0]}.{next(self.fresh)}"
 
     def held(self, name: str, value: Expr, lets: list[tuple[str, Expr]]) -> Expr:
-        """The value, if it may stand wherever it is read; else a variable, one more of `lets`."""
+        """The value, if it may be repeated at every read; else a variable, which is added to
+        `lets`.
+        """
         if is_small(value):
             return value
         fresh = Param(self.new(name))
@@ -217,8 +221,8 @@ def within(lets: list[tuple[str, Expr]], body: Expr, place: Place | None = None)
 
 
 def is_small(expr: Expr) -> bool:
-    """Whether an expression may stand wherever its variable is read: a scalar constant, or a part
-    of a parameter or of another variable.
+    """True if an expression may replace every read of its variable: a scalar constant, or a part of
+    a parameter or of another variable.
     """
     root = _root(expr)
     return isinstance(root, Param) or (
@@ -238,7 +242,7 @@ def _root(expr: Expr) -> Expr:
 
 
 def _is_fixed(expr: Expr) -> bool:
-    # The arrays in a parameter are watched by the field map; a local value may be one itself.
+    # The field map tracks the arrays in a parameter; a local value may be an array itself.
     root = _root(expr)
     known = isinstance(expr, Op) and expr.name == UNBOUND
     return known or (is_small(expr) and not (isinstance(root, Param) and "." in root.name))
@@ -249,11 +253,12 @@ def names_in(node: ast.AST) -> Iterable[str]:
     return dict.fromkeys(part.id for part in ast.walk(node) if isinstance(part, ast.Name))
 
 
-# What a name means that is no parameter: a constant, a builtin, or another function.
+# Bindings of names that are no parameters: a constant, a builtin, or another function.
 #
-# A text program sees what its caller binds and the pure builtins. A Python function sees what it
-# closes over; that is constant by the language, so it is looked up once, when the function is
-# read. The syntax of a live function is believed only if it compiles to the very code of it.
+# A text program sees its caller's bindings and the pure builtins. A Python function sees the values
+# that it closes over; these are constant by the language, so each is looked up once, when the
+# function is read. The syntax of a live function is used only if it compiles to exactly the
+# function's code.
 
 
 FunctionNode = ast.Lambda | ast.FunctionDef
@@ -275,7 +280,7 @@ class Builtin:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A function whose syntax is known, and what its free names mean."""
+    """A function with known syntax, and the bindings of its free names."""
 
     name: str
     node: FunctionNode
@@ -293,11 +298,11 @@ class ForeignValue:
 
 Binding = Constant | Builtin | Definition | ForeignValue
 Find = Callable[[str], Binding | None]
-"""The meaning of a name; None where nothing has it."""
+"""The binding of a name; None if it has none."""
 
 
 def binding_of(name: str, value: Any) -> Binding:
-    """What a value that a function closes over is to the function."""
+    """The binding of a value that a function closes over."""
     if id(value) in NAMES:
         return Builtin(NAMES[id(value)])
     if isinstance(value, FunctionType):
@@ -323,15 +328,19 @@ def finder(values: Mapping[str, Any], rest: Find) -> Find:
 
 
 def python_builtin(name: str) -> Binding | None:
-    """What a Python function sees beyond what it closes over: what is not pure cannot be read."""
+    """The binding of a builtin in a Python function; an impure one is foreign and cannot be
+    read.
+    """
     if not hasattr(builtins, name):
-        return ForeignValue(name)  # bound later, or never: calling the function will tell
+        return ForeignValue(
+            name
+        )  # The name may be bound later, or never: a call of the function then fails.
     value = getattr(builtins, name)
     return Builtin(name) if BUILTINS.get(name) is value else ForeignValue(name, value)
 
 
 def visible_builtin(name: str) -> Binding | None:
-    """What a function of a text program sees beyond what its caller binds."""
+    """The binding of a builtin in a function of a text program."""
     return Builtin(name) if name in BUILTINS else None
 
 
@@ -356,7 +365,7 @@ def plain(item: Any) -> Any:
 
 
 def define(name: str, function: FunctionType) -> Definition | None:
-    """The definition of a function, None where its source cannot be read."""
+    """The definition of a function; None if its source cannot be read."""
     node = _syntax(function)
     if node is None:
         return None
@@ -370,7 +379,7 @@ def _closed(function: FunctionType) -> dict[str, Any]:
     for name, cell in cells:
         try:
             found[name] = cell.cell_contents
-        except ValueError:  # bound only later: not constant yet
+        except ValueError:  # A variable that is bound later is not constant yet.
             continue
     return found
 
@@ -412,7 +421,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _is_same(a: CodeType, b: CodeType) -> bool:
-    """Whether two codes do the same and stand at the same place."""
+    """True if two codes are equal and have the same location."""
     if a.co_firstlineno != b.co_firstlineno or a.co_code != b.co_code:
         return False
     if list(a.co_positions()) != list(b.co_positions()) or len(a.co_consts) != len(b.co_consts):
@@ -441,7 +450,7 @@ def _body(node: FunctionNode) -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 def _holds(node: FunctionNode, code: CodeType) -> bool:
-    """Whether all instructions of the code stand within the body of the node."""
+    """True if all instructions of the code are within the body of the node."""
     start, end = _body(node)
     spots = [
         (line, column)

@@ -1,7 +1,7 @@
 """The body of a `def` becomes a tree: assignments, `if`, `assert`, `raise`, `return`, `match`.
 
-Of any other statement only what it may bind or change is known afterwards: computed, from the names
-in it.
+Any other statement becomes an opaque operation: the names that it may bind or change are computed
+from the names in it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from hydro_core.functions.tree import (
 )
 
 Rest = Callable[[Scope], Expr]
-"""What comes after, in the scope that is left."""
+"""The continuation: the tree of the statements that follow, in the scope at that point."""
 _NESTED = (ast.FunctionDef, ast.Lambda)
 _UNREADABLE = (
     *(ast.Global, ast.Nonlocal, ast.AsyncFunctionDef, ast.ClassDef, ast.AsyncFor, ast.AsyncWith),
@@ -44,7 +44,7 @@ _UNREADABLE = (
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A block with when it runs (None: whenever no earlier one does) and what is bound in it."""
+    """A block with its test (None: no earlier branch applies) and the names that it binds."""
 
     test: Expr | None
     block: list[ast.stmt]
@@ -63,7 +63,7 @@ class FunctionReader(Calls):
         return self.block(function.body, scope, lambda _: Const(None))
 
     def block(self, statements: list[ast.stmt], scope: Scope, rest: Rest) -> Expr:
-        """The value that the statements return, or that `rest` gives when they end."""
+        """The value that the statements return, or the value of `rest` when they end."""
         if not statements:
             return rest(scope)
         first, others = statements[0], statements[1:]
@@ -111,7 +111,7 @@ class FunctionReader(Calls):
                 return self._unknown(node, scope, rest)
 
     def bind(self, targets: Iterable[ast.expr], value: Expr, scope: Scope, rest: Rest) -> Expr:
-        """Binds the value to each target, then goes on."""
+        """Binds the value to each target, then continues with `rest`."""
         targets = list(targets)
         lets: list[tuple[str, Expr]] = []
         parts = isinstance(value, Make) and value.kind == "tuple" and len(targets) == 1
@@ -123,7 +123,7 @@ class FunctionReader(Calls):
         return within(lets, within(bound, rest(scope)))
 
     def _after(self, value: Expr, scope: Scope, rest: Rest) -> Expr:
-        """What comes after a value that nobody reads."""
+        """The continuation after a value without readers."""
         return within([(scope.new("_"), value)], rest(scope))
 
     def _augmented(self, node: ast.AugAssign, target: ast.Name, scope: Scope, rest: Rest) -> Expr:
@@ -133,7 +133,7 @@ class FunctionReader(Calls):
         result = Op(symbol, (old, right), place=self.place(node))
         if symbol in ("-", "/", "//", "%", "**", "<<", ">>") or _is_number(right, symbol):
             return self.bind([target], result, scope, rest)
-        # An array is changed in place, wherever else it is held.
+        # `+=` changes an array in place, also for other holders of it.
         scope.forget_changeable()
         changed = Op("?+=", (old, right), place=self.place(node))
         return self._after(changed, scope, lambda s: self.bind([target], result, s, rest))
@@ -144,7 +144,7 @@ class FunctionReader(Calls):
         return self._branches(both, scope, rest, node)
 
     def _branches(self, branches: list[Branch], scope: Scope, rest: Rest, node: ast.stmt) -> Expr:
-        """What comes after one of several branches."""
+        """The continuation after one of several branches."""
         if not any(leaves(b.block) for b in branches):
             return self._merged(branches, scope, rest, node)
         first, *others = branches
@@ -173,7 +173,9 @@ class FunctionReader(Calls):
         return within(lets, rest(scope))
 
     def _unknown(self, node: ast.stmt, scope: Scope, rest: Rest) -> Expr:
-        """A loop, a `try`, a change in place: all it binds is computed from all it names."""
+        """A loop, a `try`, a change in place: all names that it binds are computed from all that it
+        reads.
+        """
         label = f"({type(node).__name__.lower()})"
         value = self.opaque(label, node, scope)
         fresh = scope.new("_")
@@ -186,7 +188,7 @@ class FunctionReader(Calls):
         return Bind("let", (fresh,), value, after, place=self.place(node))
 
     def _match(self, node: ast.Match, scope: Scope, rest: Rest) -> Expr:
-        """The statement, and what comes after it."""
+        """The statement, and its continuation."""
         subject = self.expr(node.subject, scope)
         lets: list[tuple[str, Expr]] = []
         held = scope.held("subject", subject, lets)
@@ -250,7 +252,7 @@ class FunctionReader(Calls):
 
 
 def leaves(statements: list[ast.stmt]) -> bool:
-    """Whether a statement may leave the function, or this part of it, before its end."""
+    """True if a statement may leave the function, or this block, before its end."""
     return any(isinstance(part, ast.Return | ast.Raise | ast.Assert) for part in _own(statements))
 
 
