@@ -128,7 +128,8 @@ def typed_tree(of: SameTree, params: tuple[str, ...], types: tuple[ExprType, ...
 def arguments_of(fn: Fn, inputs: Sequence[ExprType]) -> tuple[BoundParameter, ...] | None:
     """The arguments of the parameters of a function; None if it has fewer parameters than inputs.
 
-    Fields of an item of unknown type, or with another number of fields, are identified by position.
+    Fields of an item of unknown type, or with another number of fields, are identified by their
+    index.
     """
     given = [BoundParameter(i, kind) for i, kind in enumerate(inputs)]
     missing = len(fn.params) - len(given)

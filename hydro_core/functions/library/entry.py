@@ -281,7 +281,7 @@ class Operation:
     cost: Cost | None = None
     nulls: NullRule = "python"
     functions: frozenset[str | int] = frozenset()
-    """The arguments that are functions, by position or name."""
+    """The arguments that are functions, by index or name."""
     defaults: tuple[tuple[str, Any], ...] = ()
     """Its parameters, where they may be given by name: each with its default, `...` for none."""
     has_value: TotalityRule | None = None

@@ -33,45 +33,47 @@ from hydro_core.spark.lower.registry import NUMBER, fail
 from hydro_core.types.item import LONG, Decimal, Field, ItemType, Row, is_integer
 from hydro_core.types.values import LONG_MAX, LONG_MIN
 
-# What aggregates are made of: part results, and sums that fail the tick if they do not fit.
+# Partial results of aggregates, and sums that fail the tick if their result does not fit.
 
 
 @dataclass(frozen=True, slots=True)
 class AggregateScope:
-    """Of which rows aggregates are: how an aggregate function of Spark becomes a column."""
+    """The rows of an aggregate, by the way in which an aggregate function of Spark becomes a
+    column.
+    """
 
     of: Callable[[Column], Column]
     tick: Callable[[], Column]
     """The tick of its rows."""
     counts_different: bool = True
-    """Whether Spark's function of different values can be asked."""
+    """True if Spark can compute the number of distinct values."""
 
 
 GROUP = AggregateScope(lambda aggregate: aggregate, lambda: F.max(TICK))
-"""The rows of a group; others are for each row those of a window around it."""
+"""The rows of a group; other scopes are windows around each row."""
 
 Merge = Callable[[Column], Column]
-"""The aggregate that makes one part result of several."""
+"""The aggregate that merges several partial results into one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """A part result of some rows, an aggregate of them, and how several become one."""
+    """A partial result of some rows: its aggregate, and its merge."""
 
     of_rows: Column
     merge: Merge
     of_changes: Callable[[Column], Column] | None = None
-    """The aggregate of rows of which n copies come, or go where n is negative, given n.
+    """The aggregate of updates, given their count n (negative for retractions).
 
-    They are merged as the others are, which is by adding; None: what goes cannot be taken out.
+    These results are merged by the same merge, which adds. None: a retraction cannot be subtracted.
     """
     is_weighted: bool = True
-    """Whether n may be any number; else it is 1 or -1."""
+    """True if n may be any number; else it is 1 or -1."""
     beyond: Column | None = None
-    """Fails the tick, where merging values may give null because the result does not fit."""
+    """Fails the tick where the merge of values is null because the result does not fit."""
 
     def merged(self, column: Column, window: WindowSpec) -> Column:
-        """The part results of a column as one, up to each row of a window."""
+        """The partial results of a column, merged up to each row of a window."""
         found = self.merge(column).over(window)
         if self.beyond is None:
             return found
@@ -81,21 +83,23 @@ class Partial:
 
 @dataclass(frozen=True, slots=True)
 class MergedResult:
-    """A result that is made of merged part results."""
+    """A result that is computed from merged partial results."""
 
     partials: tuple[Partial, ...]
     result: Callable[[Sequence[Column]], Column]
 
     def of_rows(self) -> Column:
-        """The result of the rows of a group, without a merge."""
+        """The result for the rows of a group, without a merge."""
         return self.result([part.of_rows for part in self.partials])
 
     def of_next(self, columns: Iterator[Column]) -> Column:
-        """The result of its part results, which come next."""
+        """The result for its partial results, which are the next columns."""
         return self.result(list(islice(columns, len(self.partials))))
 
     def of_changes(self) -> MergedResult | None:
-        """The same of rows of which `n` copies come or go; None if some part has no inverse."""
+        """The same result for updates with the count `n`; None if some partial result has no
+        inverse.
+        """
         found = []
         for part in self.partials:
             if part.of_changes is None:
@@ -105,7 +109,7 @@ class MergedResult:
 
 
 def count_part(value: Column, scope: AggregateScope = GROUP) -> Partial:
-    """How many rows there are of which the value is not null."""
+    """The number of rows whose value is not null."""
     return Partial(
         scope.of(F.count(value)),
         F.sum,
@@ -114,18 +118,18 @@ def count_part(value: Column, scope: AggregateScope = GROUP) -> Partial:
 
 
 def exact_sum(value: Column, scope: AggregateScope = GROUP) -> Partial:
-    """The sum of decimals that have at most 28 digits, of which none is lost when others go."""
-    # Such a product has room for all digits, so that Spark rounds none away.
+    """The sum of decimals with at most 28 digits; no digit is lost, also with retractions."""
+    # The product has room for all digits, so Spark does not round.
     total = scope.of(F.sum(value))
     return Partial(total, F.sum, lambda n: F.sum(value * n.cast("decimal(9,0)")))
 
 
 ROOMY = 28
-"""Digits of the longest decimals whose sums have ten more: room for any number of values."""
+"""The digits of the longest decimals whose sums have ten more: room for any number of values."""
 
 
 def checked_sum(total: Column, result: ItemType, node: Node, tick: Column) -> Column:
-    """The exact sum as its type; one of integers must have 64 bits."""
+    """The exact sum as its type; a sum of integers must fit 64 bits."""
     if result != LONG:
         return total.cast(spark_type(result))
     wide = total.cast("decimal(38,0)")
@@ -138,7 +142,7 @@ def checked_sum(total: Column, result: ItemType, node: Node, tick: Column) -> Co
 def sum_of_decimals(
     column: Column, item: Decimal, node: Node, scope: AggregateScope = GROUP
 ) -> Partial:
-    """The sum of decimals, which must have 38 digits."""
+    """The sum of decimals, which must fit 38 digits."""
     if item.precision <= ROOMY:
         return exact_sum(column, scope)
     beyond = _beyond("sum", Decimal(38, item.scale), node)
@@ -154,7 +158,7 @@ def sum_of_decimals(
 
 
 def _negated(column: Column, item: Decimal) -> Column:
-    """The number with its other sign, digit by digit: Spark's own minus rounds to 34 of them."""
+    """The negated number, digit by digit: Spark's own minus rounds to 34 of them."""
     text = column.cast("string")
     without = F.substring(text, 2, item.precision + 2)
     other = F.when(text.startswith("-"), without).otherwise(F.concat(F.lit("-"), text))
@@ -164,7 +168,7 @@ def _negated(column: Column, item: Decimal) -> Column:
 def mean_of_decimals(
     column: Column, item: Decimal, result: ItemType, node: Node, scope: AggregateScope = GROUP
 ) -> Column:
-    """The mean of decimals; it and the sum must have 38 digits."""
+    """The mean of decimals; the mean and the sum must fit 38 digits."""
     if item.precision <= ROOMY:
         return scope.of(F.avg(column))
     total = sum_of_decimals(column, item, node, scope).of_rows
@@ -178,7 +182,7 @@ def or_fails(
     beyond: Callable[[Column], Column],
     scope: AggregateScope = GROUP,
 ) -> Column:
-    """An aggregate that is null over values where its result does not fit."""
+    """An aggregate that fails the tick where its result does not fit and is null over values."""
     found = scope.of(aggregate(column))
     lost = found.isNull() & (scope.of(F.count(column)) > 0)
     return F.when(lost, beyond(scope.tick())).otherwise(found)
@@ -189,19 +193,18 @@ def _beyond(what: str, result: ItemType, node: Node) -> Callable[[Column], Colum
     return lambda tick: fail(node, refusal, tick=tick)
 
 
-# The named aggregates as Spark's, made as exact and as deterministic as the language asks.
+# The named aggregates as Spark's, exact and deterministic as the language requires.
 #
-# Those that are merged from partial results are so made of a group's rows too, as one partial
-# result.
+# Aggregates that merge partial results compute a group's rows as one partial result, too.
 
 
 _WIDE = "decimal(20,0)"
-"""Sums of integers have room to spare: only the result must have 64 bits."""
+"""Sums of integers have room to spare: only the result must fit 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What an aggregate is lowered for: its arguments over the rows of a group, and its result."""
+    """The input of a lowered aggregate: its arguments over the rows of a group, and its result."""
 
     arguments: Sequence[TypedColumn]
     result: ItemType
@@ -245,7 +248,7 @@ def aggregate_column(
 
 
 def argument_of(argument: str | Fn, item: ItemType) -> TypedColumn:
-    """The column that an aggregate is over, and its type."""
+    """The argument of an aggregate as a column, and its type."""
     if isinstance(argument, Fn):
         return evaluated(argument, item), fn_type(argument, item)
     return named(F.col(ITEM), item, argument)
@@ -254,9 +257,9 @@ def argument_of(argument: str | Fn, item: ItemType) -> TypedColumn:
 def merged_aggregate(
     aggregate: Aggregate, item: ItemType, result: ItemType, node: Node, *, goes: bool = False
 ) -> MergedResult | None:
-    """The aggregate over a history, or over what `goes` again.
+    """The aggregate over a history, or with `goes` over updates with retractions.
 
-    None where it is not merged from partial results.
+    None if it is not merged from partial results.
     """
     split = (moving_split if goes else running_split)(aggregate, item)
     if split is None:
@@ -270,7 +273,7 @@ def merged_aggregate(
 def _of_parts(
     aggregate: Aggregate, item: ItemType, result: ItemType, node: Node, *, goes: bool
 ) -> MergedResult | None:
-    """A result that is made of those of other aggregates."""
+    """A result that is computed from those of other aggregates."""
     parts, found = parts_of(aggregate, item), []
     for part, of in parts:
         merged = merged_aggregate(part, item, of, node, goes=goes)
@@ -288,7 +291,7 @@ def _of_parts(
 
 
 def stored_part(row: Column, item: ItemType, name: str, merge: Aggregate) -> Column:
-    """A result in a stored row as a partial one."""
+    """A result in a stored row as a partial result."""
     value = named(row, item, name)
     if merge.function not in EXTREMES:
         return value[0]
@@ -297,7 +300,7 @@ def stored_part(row: Column, item: ItemType, name: str, merge: Aggregate) -> Col
 
 
 def parts_of(aggregate: Aggregate, item: ItemType) -> Sequence[tuple[Aggregate, ItemType]]:
-    """The aggregates that it is made of, each with its type."""
+    """The aggregates that it is computed from, each with its type."""
     kept = AGGREGATES[aggregate.function].kept
     assert isinstance(kept, PartialState), f"{aggregate.function} is not made of parts"
     found = [Aggregate(part, aggregate.arguments) for part in kept.parts]
@@ -307,7 +310,7 @@ def parts_of(aggregate: Aggregate, item: ItemType) -> Sequence[tuple[Aggregate, 
 def made_of(
     function: str, parts: Sequence[tuple[Column, ItemType]], result: ItemType, node: Node
 ) -> Column:
-    """A result of those of other aggregates over the same rows, its parts."""
+    """A result that is computed from those of other aggregates over the same rows, its parts."""
     columns = [column for column, _ in parts]
     if function in _MADE:
         return _MADE[function](columns, result, node)
@@ -355,9 +358,9 @@ def _summed(group: Group) -> Partial:
 
 
 def _total(group: Group) -> MergedResult:
-    """The sum with 0 for no values.
+    """The sum, 0 for no values.
 
-    A 0 of another type would take digits after the point from a long decimal.
+    A 0 of another type would remove digits after the point from a long decimal.
     """
     of_type = spark_type(group.result)
     zero = F.lit(0).cast(of_type)
@@ -365,7 +368,7 @@ def _total(group: Group) -> MergedResult:
 
 
 def _extreme(group: Group, *, greatest: bool) -> MergedResult:
-    """The value at the extreme order; of several values the greatest is taken."""
+    """The value at the least or greatest order; of several values the greatest."""
     value, order = group.arguments
     part = Partial(group.scope.of(F.max(_extreme_part(value, order, greatest=greatest))), F.max)
     of_type = spark_type(group.result)
@@ -373,14 +376,16 @@ def _extreme(group: Group, *, greatest: bool) -> MergedResult:
 
 
 def _extreme_part(value: TypedColumn, order: TypedColumn, *, greatest: bool) -> Column:
-    """What the value at an extreme order has most of; null orders do not count."""
+    """The order and the value, to be maximized for the value at the least or greatest order; null
+    orders do not count.
+    """
     place = order[0] if greatest else reversed_order(*order)
     both = F.struct(place.alias("o"), value[0].alias("v"))
     return F.when(order[0].isNotNull(), both)
 
 
 _GREATEST: Mapping[str, bool] = {"max_by": True, "min_by": False}
-"""The aggregates of a value at an extreme order: whether that is the greatest."""
+"""The aggregates of a value at an order: True for the greatest order, False for the least."""
 
 _MERGED: Mapping[str, Callable[[Group], MergedResult]] = {
     **{name: partial(_extreme, greatest=greatest) for name, greatest in _GREATEST.items()},
@@ -394,11 +399,11 @@ _MERGED: Mapping[str, Callable[[Group], MergedResult]] = {
     "bool_and": _one(F.bool_and),
     "bool_or": _one(F.bool_or),
 }
-"""Those whose own results are merged."""
+"""Aggregates whose own results are merged."""
 
 
 def _average(group: Group) -> Column:
-    """Of integers: the exact sum, divided once."""
+    """For integers: the exact sum, divided once."""
     column, item = group.arguments[0]
     if isinstance(item, Decimal):
         return mean_of_decimals(column, item, group.result, group.node, group.scope)
@@ -424,7 +429,7 @@ def _listed(group: Group) -> Column:
 
 
 def _spread(group: Group, *, of: Callable[[Column], Column]) -> Column:
-    """A sample of one value has no spread."""
+    """The spread of a sample; null for one value."""
     return F.when(group.of(F.count) > 1, group.of(of))
 
 
@@ -455,11 +460,11 @@ _OF_GROUP: Mapping[str, Callable[[Group], Column]] = {
     "variance": partial(_spread, of=F.var_samp),
     "var_pop": lambda group: group.of(F.var_pop),
 }
-"""Those of all rows of a group; what is in neither table is made of parts."""
+"""Aggregates over all rows of a group; others are computed from parts."""
 
 
 def _mean(parts: Sequence[Column], result: ItemType, _: Node) -> Column:
-    """A total divided once."""
+    """A total, divided once."""
     total, count = parts[0], F.nullif(parts[1], F.lit(0))
     if not isinstance(result, Decimal):
         return total.cast("double") / count
@@ -470,12 +475,12 @@ def _rounded_once(total: Column, count: Column, result: Decimal) -> Column:
     """A total of decimals divided, half up, as `avg` does it, where Spark's own division of such
     types would round to fewer digits, or twice.
 
-    What is left over is taken off first, so that nothing is rounded by the division; it decides
-    about the last digit. All types have 38 digits at most, if the result has 23.
+    The remainder is subtracted first, so that the division does not round; it decides the last
+    digit. All types have at most 38 digits, if the result has 23.
     """
     scale = result.scale - 4
     unit = F.lit(decimal.Decimal(1).scaleb(-scale))
-    # the mean has four digits more than the total
+    # The mean has four digits more than the total.
     times = total.cast(f"decimal({result.precision + 6},{scale})") * F.lit(decimal.Decimal(10_000))
     step = count * unit
     left = times % step
@@ -485,7 +490,7 @@ def _rounded_once(total: Column, count: Column, result: Decimal) -> Column:
 
 
 def _sum_of_parts(parts: Sequence[Column], result: ItemType, node: Node) -> Column:
-    """The sum of nothing is null, and that nothing is there is told by a count."""
+    """The sum of no values is null; a count of the values is the second part."""
     return checked_sum(F.when(parts[1] > 0, parts[0]), result, node, F.col(TICK))
 
 

@@ -41,11 +41,11 @@ from hydro_core.spark.lower.relations import (
 )
 from hydro_core.types.item import ItemType
 
-# Changes of streams: where they are known, they go through the operators beside the rows.
+# Updates of streams: operators forward a known changelog along with the rows.
 
 
 def changes_of(relation: Relation, first: int) -> Relation:
-    """By how much the multiplicity of each item differs from that of the tick before: (item, t, n).
+    """The differences of each item's multiplicity from the tick before: (item, t, n).
 
     An item may have several rows in a tick.
     """
@@ -57,18 +57,18 @@ def changes_of(relation: Relation, first: int) -> Relation:
 
 
 def weighed(rows: DataFrame, n: int, at: str = TICK) -> DataFrame:
-    """The rows as changes (item, t, n), n of each, at the tick in the column `at`."""
+    """The rows as updates (item, t, n), each with the count n, at the tick in the column `at`."""
     return rows.select(ITEM, F.col(at).alias(TICK), F.lit(n).cast("long").alias(COUNT))
 
 
 def rows_before(rows: Relation, changes: DataFrame, first: int) -> DataFrame:
-    """What general rows were in the tick before a range: (item, t, until).
+    """The rows of a changelog stream in the tick before a range: (item, t, until).
 
-    They are those of its first tick, without what comes there and with what goes.
+    They are the rows of its first tick, without those added there and with those retracted there.
 
     Args:
-        rows: the rows, which say nothing of the ticks before the range.
-        changes: their changes (item, t, n).
+        rows: the rows, which are unknown before the range.
+        changes: their updates (item, t, n).
         first: the first tick of the range.
     """
     there = weighed(rows.at(first).frame, 1)
@@ -82,12 +82,12 @@ def rows_before(rows: Relation, changes: DataFrame, first: int) -> DataFrame:
 def rows_or_changes(
     step: Step, rows: Callable[[], Relation], changes: Callable[[], DataFrame]
 ) -> Relation:
-    """What is wanted of a stream that knows its changes: its rows, its changes, or both.
+    """The wanted representation of a stream that knows its updates: its rows, its updates, or both.
 
     Args:
-        step: who gives the stream.
-        rows: makes it.
-        changes: makes its changes (item, t, n).
+        step: the operator that gives the stream.
+        rows: computes its rows.
+        changes: computes its updates (item, t, n).
     """
     if step.form is not Form.CHANGES:
         return rows()
@@ -96,19 +96,19 @@ def rows_or_changes(
 
 
 Others = Callable[[Narrow], DataFrame]
-"""Further rows of which the item matters alone, without those that do not matter."""
+"""Further rows without a tick; a filter on their items leaves out those that do not matter."""
 
 
 def of_versions(
     step: Step, versions: DataFrame, others: Others | None = None, *, again: bool = False
 ) -> Relation:
-    """A stream of rows of which it is known how long they are there.
+    """A stream of rows with known intervals of validity.
 
     Args:
-        step: who gives the stream.
-        versions: all rows (item, t, until) that come or go in the range, at least.
-        others: the rows that are there all the time, if there are any.
-        again: whether rows may be made again as they were, so that nothing changes.
+        step: the operator that gives the stream.
+        versions: at least all rows (item, t, until) that are added or retracted in the range.
+        others: the rows that are valid in the whole range, if there are any.
+        again: True if a row may be replaced by an equal one, so that there is no update.
     """
 
     def changes() -> DataFrame:
@@ -136,7 +136,7 @@ def with_others(step: Step, rows: DataFrame, others: Others) -> Relation:
 def changes_by_lookups(
     step: Step, rows: Callable[[], Relation], changes: Callable[[], DataFrame]
 ) -> Relation:
-    """The same of a stream whose changes are made of rows that are looked up.
+    """Without earlier ticks all rows arrive in the range, so the rows determine the updates.
 
     Where nothing was before all rows come in the range, so they tell the changes themselves.
     """
@@ -150,7 +150,7 @@ def changes_by_lookups(
 
 
 def _telling(step: Step, rows: Relation, changes: Relation) -> Relation:
-    """The rows with their changes; none of them where nobody looks at more than these."""
+    """The rows with their updates; no rows if the updates are the only representation in use."""
     if step.alone:
         frame = changes.frame.select(ITEM, TICK, F.col(TICK).alias(UNTIL)).where(F.lit(False))
         rows = Relation(Kind.G, frame, step.item)
@@ -163,7 +163,9 @@ def as_changes(item: ItemType, frame: DataFrame) -> Relation:
 
 
 def handed_on(step: Step) -> Lowered:
-    """What an operator gives that does the same with the changes of its inputs as with them."""
+    """The output of an operator that maps updates of its inputs to updates as it maps rows to
+    rows.
+    """
     inputs = tuple(changes_of(relation, step.first) for relation in step.inputs)
     changes = lower(step.with_(inputs=inputs, kind=Kind.E))
     rows = changes if step.alone else lower(step)
@@ -174,30 +176,30 @@ def handed_on(step: Step) -> Lowered:
     return {port: _telling(step, rows[port], one) for port, one in changes.items()}
 
 
-# Changes of what is made of two streams: pairs, rows with a match or without one, distinct keys.
+# Updates of streams that combine two streams: pairs, rows with a match or without one, distinct
+# keys.
 #
 # For streams x and y with changes Δx and Δy, all as of the end of the same tick,
 #
 #     Δ(x ⋈ y) = Δx ⋈ y + x ⋈ Δy − Δx ⋈ Δy,
 #
-# where signs multiply: what goes is paired as what comes. A row's match is a pair with a key that
-# is there at all, so with c the change of whether a key of y is there (1, −1),
+# where signs multiply: retractions are paired like additions. A row's match is a pair with a key
+# that exists on the right at all, so with c the changes of the existence of a key of y (1, −1),
 #
 #     Δ(x ⋉ y) = Δx ⋉ y + x ⋈ c − Δx ⋈ c,    Δ(x ▷ y) = Δx ▷ y − x ⋈ c + Δx ⋈ c.
 #
-# Of x and y only rows with the keys of the other's changes are looked at. A history is the cheap
-# case: its changes are its new rows. The laws are those of Z-sets (Budiu and others, "DBSP",
-# 2023).
+# Only the rows of x and y with keys of the other side's updates are read. A history is the cheap
+# case: its updates are its new rows. The laws are those of Z-sets (Budiu and others, "DBSP", 2023).
 
 
 MakePair = Callable[[Column, Column], Column]
-"""From an item of each side to the item that they make."""
+"""Combines an item of each side into the item of the pair."""
 
 
 def changed_pairs(
     left: Relation, right: Relation, keys: Keys, make: MakePair, ticks: Range
 ) -> DataFrame:
-    """How the pairs of equal keys change: (item, t, n)."""
+    """The updates of the pairs of equal keys: (item, t, n)."""
     mine, theirs = (changes_of(r, ticks.first) for r in (left, right))
     parts = [
         _weighed(mine, right, keys, make, ticks),
@@ -210,7 +212,7 @@ def changed_pairs(
 def changed_matches(
     left: Relation, right: Relation, keys: Keys, ticks: Range, *, wanted: bool
 ) -> DataFrame:
-    """How the left rows change whose key is, or is not, on the right: (item, t, n)."""
+    """The updates of the left rows whose key is, or is not, on the right: (item, t, n)."""
     mine = changes_of(left, ticks.first)
     met = changed_keys(right, keys[1], ticks)
     met_by = (keys[0], key_parts(len(keys[1])))
@@ -226,8 +228,8 @@ def changed_matches(
 
 
 def changed_keys(relation: Relation, keys: Sequence[Column], ticks: Range) -> Relation:
-    """When keys come to be there, and when they are there no more: changes whose item is the tuple
-    of the key's parts.
+    """The updates of the existence of keys: a key is added with its first row and retracted with
+    its last; an item is the tuple of the key's parts.
     """
     changes = changes_of(relation, ticks.first)
     named = [k.alias(f"k{i}") for i, k in enumerate(keys)]
@@ -256,7 +258,9 @@ def _first(mine: Column, _: Column) -> Column:
 def _weighed(
     left: Relation, right: Relation, keys: Keys, make: MakePair, ticks: Range, *, sign: int = 1
 ) -> DataFrame:
-    """The pairs of which one side at least is changes, as often as these count: (item, t, n)."""
+    """The pairs where at least one side is a changelog, with the product of their counts: (item, t,
+    n).
+    """
     left, right = meeting(left, right, keys), meeting(right, left, keys[::-1])
     counts = [F.col(f"{p}{COUNT}") for p, r in (("l_", left), ("r_", right)) if COUNT in r.carried]
     tick = F.col("l_t" if left.kind is Kind.E else "r_t")

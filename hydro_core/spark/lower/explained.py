@@ -1,4 +1,6 @@
-"""How the functions of a program run on Spark: said by the compiler itself, without a Spark."""
+"""The runtime of each function of a program on Spark, as the compiler decides it, without a
+Spark.
+"""
 
 from __future__ import annotations
 
@@ -38,12 +40,12 @@ RunsAs = Literal["column", "aggregate", "arrow udf", "nowhere"]
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """How a function runs, and why as Python if it does."""
+    """The runtime of a function, and the reason if it is Python."""
 
     how: RunsAs
     reason: str | None = None
     place: Place = (0, 0)
-    """Line and column of what cannot be a column; (0, 0) where it is the function as a whole."""
+    """Line and column of the part that cannot be a column; (0, 0) for the function as a whole."""
 
     def __str__(self) -> str:
         """For people: `arrow udf: a format of its own (line 3)`."""

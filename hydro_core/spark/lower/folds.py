@@ -34,15 +34,14 @@ from hydro_core.types.values import LONG_MAX, LONG_MIN
 
 # Folds and scans with functions of the program, of the values of a group in an array.
 #
-# The values are gathered in their order where the function depends on it. A fold of them is
-# columns where the function compiles, else Python's, an array at a time; a scan is always
-# Python's.
+# The values are collected in order if the function depends on it. The fold is a column if the
+# function compiles, else Python computes it for an array at a time; a scan always runs in Python.
 
 
 def folded(
     step: Step, value: Column, item: ItemType, acc: ItemType, start: Column | None
 ) -> Column:
-    """The fold of a group's values from a start; without one, of the others from the first."""
+    """The fold of a group's values from a start; without a start, of the others from the first."""
     fn, wanted, pairwise = step.arg("f"), spark_type(acc), start is None
     values = _gathered(step, wrapped(value))
     if start is None:
@@ -58,18 +57,18 @@ def folded(
 
 
 def first_and_rest(values: Column, item: ItemType, acc: ItemType) -> tuple[Column, Column]:
-    """The first of the values as the accumulator that a reduction starts with, and the others."""
+    """The first value as the accumulator of a reduction, and the array of the others."""
     first = convert(F.get(values, F.lit(0)), item, acc).cast(spark_type(acc))
     return first, F.slice(values, F.lit(2), F.greatest(F.size(values) - 1, F.lit(0)))
 
 
 def wrapped(value: Column) -> Column:
-    """The value in a struct of its own, which is null for no value only."""
+    """The value in a struct of its own, which is null only if there is no value."""
     return F.struct(value.alias("x"))
 
 
 def _gathered(step: Step, each: Column) -> Column:
-    """A group's values as an array, nulls among them; in order where the function asks for it."""
+    """A group's values as an array, nulls among them; in order if the function depends on it."""
     if not is_in_order(step.node, step.input.ordered):
         return F.transform(F.collect_list(each), lambda pair: pair.getField("x"))
     placed = F.struct(F.col(ORD).alias("o"), each.alias("w"))
@@ -80,12 +79,12 @@ def _gathered(step: Step, each: Column) -> Column:
 def scanned(
     step: Step, keys: Sequence[Column], value: tuple[Column, ItemType], acc: ItemType
 ) -> Relation:
-    """What a scan gives of the rows of each key that are there at the same ticks.
+    """The result of a scan over the rows of each key that are valid at the same ticks.
 
     Args:
-        step: the operator; its input stands in an order.
-        keys: the key, as columns k0, k1 …; none where all items are one group.
-        value: what the function gets of an item, and its type.
+        step: the operator; its input is ordered.
+        keys: the key, as columns k0, k1 …; empty if all items are one group.
+        value: the argument of the function for an item, and its type.
         acc: the type of the accumulator.
     """
     times, names = step.input.times, [f"k{i}" for i in range(len(keys))]
@@ -94,7 +93,7 @@ def scanned(
     values = F.transform("pairs", lambda pair: pair.getField("x"))
     start = literal(step.arg("init"), acc)
     accs = scanned_in_python(step.arg("f"), acc, value[1], values, start, tick=F.col(TICK))
-    # equal items have one place: what is given after each of them stands in their order
+    # Equal items have one position: their results are in the order of the positions.
     orders = F.transform("pairs", lambda pair, i: F.struct(pair.getField("o"), i.alias("i")))
     both = grouped.withColumn("accs", accs).withColumn("orders", orders)
     zipped = F.explode(F.arrays_zip("accs", "orders")).alias("z")
@@ -106,23 +105,23 @@ def scanned(
     return step.relation(step.input.kind, frame, ordered=True)
 
 
-# Folds that Spark has aggregates for: sums, counts, extremes, and tuples or rows of them.
+# Folds with aggregates of Spark: sums, counts, minima and maxima, and tuples or rows of them.
 #
-# What such a fold is says `functions.known_folds`; here its parts become partial results that are
-# merged, so that a fold runs along a history and goes on from what is stored. Integers are summed
+# `functions.known_folds` recognizes such a fold; here its parts become partial results that are
+# merged, so that a fold runs along a history and continues from stored results. Integers are summed
 # with room to spare: only a final sum beyond 64 bits fails the tick, since a fold of a bag has no
-# order in which a partial sum would be one. Where a value is None, or the sum is beyond 64 bits,
-# Python is asked (`hydro_core.spark.functions.guards`).
+# order that would define a partial sum. Where a value is None, or the sum is beyond 64 bits, Python
+# computes the result (`hydro_core.spark.functions.guards`).
 
 
 _WIDE = "decimal(20,0)"
 _ORDERED = ("byte", "short", "integer", "long", "string", "date", "timestamp", "timestamp_ntz")
-"""The types whose values Python and Spark order alike."""
+"""Types whose values Python and Spark order alike."""
 
 
 @dataclass(frozen=True, slots=True)
 class _PartialFold:
-    """A fold, or a part of one: its partial results, and what they make of a start."""
+    """A fold, or a part of one: its partial results, and the final result for a start."""
 
     partials: tuple[Partial, ...]
     final: Callable[[Column, Sequence[Column]], Column]
@@ -131,7 +130,9 @@ class _PartialFold:
 def native_fold(
     step: Step, start: Column, acc: ItemType, wrapped: Column, item: ItemType
 ) -> MergedResult | None:
-    """The fold of the values `wrapped.x` of a group from `start`, if it is native."""
+    """The fold of the values `wrapped.x` of a group from `start`, if Spark has aggregates for
+    it.
+    """
     fn = step.arg("f")
     known = known_fold(fn)
     if known is None or runs_in_python(fn):
@@ -155,7 +156,9 @@ def native_fold(
 def native_reduction(
     step: Step, acc: ItemType, wrapped: Column, item: ItemType
 ) -> MergedResult | None:
-    """The reduction of the values `wrapped.x` of a group, if it is native; null of none."""
+    """The reduction of the values `wrapped.x` of a group, if Spark has aggregates for it; null of
+    none.
+    """
     fn = step.arg("f")
     known = known_reduce(fn)
     if known is None or runs_in_python(fn):
@@ -183,7 +186,7 @@ def _first(column: Column) -> Column:
 
 
 class _Values:
-    """The values of a group, each the field `x` of a struct that is null for what is no value."""
+    """The values of a group, each the field `x` of a struct that is null if there is no value."""
 
     def __init__(self, fn: Fn, wrapped: Column, item: ItemType) -> None:
         self.fn, self.wrapped, self.item = fn, wrapped, item
@@ -193,7 +196,9 @@ class _Values:
         return result_type(value_of(self.fn, expression), (self.item,))
 
     def taken(self, expression: Expr, to: ItemType, where: Expr | None = None) -> Column:
-        """What is taken of a value, and not None; null where nothing is to be taken."""
+        """The value of an expression for each value, not None; null where there is no value or
+        `where` is false.
+        """
         given = ((self.item_column, self.item),)
         column = to_column(value_of(self.fn, expression), given, result=to)
         column = F.coalesce(column, asked(self.fn))
@@ -226,7 +231,7 @@ def _of_fold(values: _Values, known: KnownFold, acc: ItemType) -> _PartialFold:
 
 
 def _of_reduction(values: _Values, known: KnownFold, acc: ItemType, value: Column) -> _PartialFold:
-    """Each part has two partial results: the total, and how many of its values are null."""
+    """Each part has two partial results: the total, and the number of its null values."""
     nulls = count_part(F.when(values.wrapped.isNotNull() & value.isNull(), F.lit(True)))
     match known:
         case StartKept():
@@ -262,7 +267,7 @@ def _sum(value: Column, acc: ItemType) -> Partial:
 
 
 def _exact(values: _Values, total: Column, acc: ItemType) -> Column:
-    """The total, if it has 64 bits."""
+    """The total, if it fits 64 bits."""
     if acc != LONG:
         return total
     fits = total.between(F.lit(LONG_MIN).cast(_WIDE), F.lit(LONG_MAX).cast(_WIDE))
@@ -292,12 +297,12 @@ def _extreme_of(kind: str, value: Column) -> Partial:
 
 
 def _met(values: _Values, start: Column, total: Column, both: Column) -> Column:
-    """The start and a total together; a start of None fails as soon as there is a total."""
+    """The start and a total combined; a start of None fails as soon as there is a total."""
     return F.when(total.isNull(), start).when(start.isNull(), asked(values.fn)).otherwise(both)
 
 
 def _parts(known: FoldParts, acc: ItemType) -> list[tuple[str, int, KnownFold, ItemType]]:
-    """Of each field of the accumulator: its name, its place, how it is folded, and its type."""
+    """For each field of the accumulator: its name, its position, its fold, and its type."""
     match acc:
         case Tuple(types) if known.names is None and len(types) == len(known.parts):
             places = range(len(types))
@@ -312,7 +317,7 @@ def _parts(known: FoldParts, acc: ItemType) -> list[tuple[str, int, KnownFold, I
 def _joined(
     parts: list[tuple[str, int, _PartialFold]], acc: ItemType, *, each: int = 1
 ) -> _PartialFold:
-    """A tuple or row of folds; of the partial results of a part every `each`-th is a total."""
+    """A tuple or row of folds; of the partial results of a part, every `each`-th is a total."""
 
     def final(start: Column, found: Sequence[Column]) -> Column:
         columns, position = [], 0

@@ -35,7 +35,7 @@ from hydro_core.types.item import (
 )
 from hydro_core.types.values import conform
 
-# Items as columns: fields, other types, what functions of the program make of them.
+# Items as columns: fields, conversions, and results of the program's functions.
 
 
 def null(item: ItemType) -> Column:
@@ -94,30 +94,28 @@ def make_row(fields: Iterable[tuple[str, Column]]) -> Column:
 
 
 def column_types(item: ItemType) -> dict[str, ItemType]:
-    """The columns of a row type; none of what is no row."""
+    """The columns of a row type; none of another type."""
     return {f.name: f.type for f in item.fields} if isinstance(item, Row) else {}
 
 
 def own_columns(item: ItemType, column: Column | None = None) -> dict[str, Column]:
-    """The columns of a row, of the column `item` if no other is named; none of what is no row."""
+    """The columns of a row, read from the column `item` or the given one; none if it is no row."""
     row = F.col(ITEM) if column is None else column
     return {name: row.getField(name) for name in column_types(item)}
 
 
 def fn_type(fn: Fn, item: ItemType) -> ItemType:
-    """The type of what a function of the program gives for an item."""
+    """The type of the result of a program's function for an item."""
     return result_type(fn, (item,), spread=True)
 
 
 def evaluated(fn: Fn, item: ItemType) -> Column:
-    """`fn` of the column `item`, as what the function gives."""
+    """`fn` of the column `item`, in the type of its result."""
     return apply(fn, F.col(ITEM), item, tick=F.col(TICK))
 
 
 def convert(column: Column, item: ItemType, to: ItemType) -> Column:
-    """The items as items of another type in which all of them can be written: columns by name,
-    numbers widened.
-    """
+    """The items as items of a wider type: columns by name, numbers coerced."""
     if item == to or isinstance(to, Unknown):
         return column
     match item, to:
@@ -145,12 +143,12 @@ Side = tuple[Column | None, ItemType]
 def row_of_two(
     to: ItemType, on: Sequence[str], key: Callable[[int, ItemType], Column], *sides: Side
 ) -> Column:
-    """The columns `on`, then the left's others, then the right's, as a row type names them.
+    """The columns `on`, then the left's others, then the right's, named by a row type.
 
     Args:
         to: the row type.
         on: the columns that both sides have.
-        key: makes one of these, by its position, as the given type.
+        key: gives one of these, by its index, as the given type.
         sides: the left and the right item.
     """
     types = list(column_types(to).values())
@@ -162,7 +160,7 @@ def row_of_two(
 
 
 def common(one: ItemType, other: ItemType) -> ItemType:
-    """The type in which keys of two types are compared."""
+    """The common type in which keys of two types are compared."""
     return common_type(one, other) or one
 
 
@@ -181,7 +179,7 @@ def key_of(column: Column, item: ItemType, by: Sequence[str] | None) -> list[Col
 
 
 def reversed_order(column: Column, item: ItemType) -> Column:
-    """A column whose ascending order is the descending one of `column`, at any depth."""
+    """A column whose ascending order is the descending order of `column`, at any depth."""
     return F.struct(column.isNull().alias("none"), _reversed(column, item).alias("value"))
 
 
@@ -203,8 +201,8 @@ def _reversed(column: Column, item: ItemType) -> Column:
 
 
 def _complement(column: Column) -> Column:
-    """Texts and bytes as complemented digits, and at the end something that is greater than any
-    digit, so that what begins with another one comes before it.
+    """Texts and bytes as complemented digits, with an end mark greater than any digit: so a text
+    precedes its own prefixes.
     """
     digits = F.translate(F.hex(column), "0123456789ABCDEF", "FEDCBA9876543210")
     return F.concat(digits, F.lit("G"))
@@ -226,25 +224,25 @@ _REVERSED: Mapping[str, Callable[[Column], Column]] = {
 }
 
 
-# Items by key: what a function gets of one, the item that a key and its result make; groups.
+# Keyed items: the argument of a function, the item of a key and its result, and groups.
 #
-# A null is equal to a null in the language. So Spark joins, and routes, by two columns for each
-# part of a key: its value, a default in place of null, and whether it is null. Behind a join rows
-# are grouped by the same two columns: of a group by the part itself Spark would not see that the
-# rows lie right for it already, and would send them through another exchange.
+# A null equals a null in the language. So Spark joins, and routes, by two columns for each part of
+# a key: its value, with a default for null, and a null flag. Rows after a join are grouped by the
+# same two columns: for a group by the part itself, Spark would not see that the rows are already
+# partitioned by it, and would add another exchange.
 
 
 ACC = "acc"
 
 
 def rows_go(step: Step) -> bool:
-    """Whether rows go again from what results are made of."""
+    """True if rows that results are computed from may be retracted."""
     cls = step.node.cls
     return cls.changes if isinstance(cls, RunningResult) else step.input.kind is Kind.G
 
 
 def keys_of(step: Step) -> GroupKeys:
-    """The key of the input's items; without parts for a result of all items."""
+    """The key of the input's items; no parts for a global result."""
     if result_key(step.node) is None:
         return GroupKeys()
     return group_keys(step.input, step.arg("by"))
@@ -263,7 +261,7 @@ def keys_of_results(step: Step) -> GroupKeys:
 
 
 def keyed_value(step: Step) -> tuple[Column, ItemType]:
-    """What a function gets of an item: rows whole, of tuples with a key the value."""
+    """The argument of a keyed function: a row whole, the value of a tuple with a key."""
     item = step.input.item
     if _is_whole(step) or step.arg("by"):
         return F.col(ITEM), item
@@ -279,7 +277,9 @@ def accumulator_type(step: Step) -> ItemType:
 
 
 def keyed_item(step: Step, acc_type: ItemType) -> Column:
-    """The output's item of key columns k0, k1, … and an accumulator: it, `(k, acc)` or a row."""
+    """The output's item from key columns k0, k1, … and an accumulator: the accumulator, `(k, acc)`
+    or a row.
+    """
     acc = F.col(ACC)
     if _is_whole(step):
         return acc
@@ -312,7 +312,7 @@ def accumulator_in(step: Step, item: Column, acc: ItemType) -> Column:
 
 
 def _is_whole(step: Step) -> bool:
-    """Whether there is one result of all items, which is the accumulator itself."""
+    """True for a global result, which is the accumulator itself."""
     own = made_by_key(step.node.cls)
     return own is not None and not own.keyed
 
@@ -323,11 +323,11 @@ class GroupKeys:
 
     parts: tuple[Column, ...] = ()
     defaults: tuple[Column | None, ...] = ()
-    """In place of a null, of the parts by which a join has brought the rows together."""
+    """Defaults for null, of the parts by which a join has partitioned the rows."""
 
     @classmethod
     def of(cls, parts: Iterable[Column]) -> GroupKeys:
-        """Of rows that nothing has brought together."""
+        """The key of rows that no join has partitioned."""
         found = tuple(parts)
         return cls(found, (None,) * len(found))
 
@@ -338,7 +338,7 @@ class GroupKeys:
 
     @property
     def columns(self) -> list[Column]:
-        """What rows are grouped by, of their items."""
+        """The columns by which rows are grouped."""
         found = []
         for name, part, default in zip(self.names, self.parts, self.defaults, strict=True):
             if default is None:
@@ -356,7 +356,7 @@ class GroupKeys:
 
     @property
     def back(self) -> list[Column]:
-        """The parts, of the columns that rows have been grouped by."""
+        """The parts, from the columns by which rows are grouped."""
         found = []
         for name, default in zip(self.names, self.defaults, strict=True):
             part = F.col(name)
@@ -368,13 +368,13 @@ class GroupKeys:
     def grouped(
         self, frame: DataFrame, other_columns: Sequence[str], results: Sequence[Column]
     ) -> DataFrame:
-        """(k0 …, beside, the results) of each group of rows."""
+        """(k0 …, the other columns, the results) of each group of rows."""
         return self.plainly(
             frame.groupBy(*self.columns, *other_columns).agg(*(results or [F.lit(0)]))
         )
 
     def plainly(self, frame: DataFrame) -> DataFrame:
-        """The frame with the parts, in place of what rows have been grouped by."""
+        """The frame with the parts in place of the grouping columns."""
         if self.by == self.names:
             return frame
         others = [name for name in frame.columns if name not in self.by]
@@ -396,7 +396,7 @@ def group_keys(relation: Relation, by: Sequence[str] | None) -> GroupKeys:
     defaults = tuple(
         _default(f.type) if is_met else None for f, is_met in zip(fields, lie, strict=True)
     )
-    # Where Spark looks at a part in another form, it exchanges the rows in any case.
+    # Where Spark compares a part in another form, it exchanges the rows in any case.
     is_known = all(d is not None for d, is_met in zip(defaults, lie, strict=True) if is_met)
     return GroupKeys(parts, defaults) if is_known else plain
 
@@ -414,14 +414,16 @@ def _is_null(name: str) -> str:
 
 
 def _default(item: ItemType) -> Column | None:
-    """What Spark takes in place of a null of this type, where it compares values as they are."""
+    """The default for a null of this type in comparisons; None for types that Spark normalizes
+    first.
+    """
     if is_integer(item) or isinstance(item, Decimal):
         return F.lit(0).cast(spark_type(item))
     make = _DEFAULTS.get(item.name) if isinstance(item, Scalar) else None
     return None if make is None else make()
 
 
-# Not of floating numbers, which Spark first makes equal where they count as equal.
+# Without floating numbers, which Spark normalizes before it compares them.
 _DEFAULTS: Mapping[str, Callable[[], Column]] = {
     "boolean": lambda: F.lit(False),
     "string": lambda: F.lit(""),

@@ -66,7 +66,7 @@ from hydro_core.types.item import DATE, DOUBLE, UNKNOWN, Decimal, ItemType, Tupl
 
 @lowers("cross")
 def cross(step: Step) -> Relation:
-    """All pairs that are there together."""
+    """All pairs of items that are valid at the same tick."""
     left, right = (relation.unordered() for relation in step.inputs)
     ticks = ticks_of(step)
     return changes_by_lookups(
@@ -88,8 +88,8 @@ def cross_singleton(step: Step) -> Relation:
     fine = F.when(F.col("at_once") > 1, wrong.cast("boolean")).otherwise(F.lit(True))
     checked = marked.with_(frame=marked.frame.where(guarded(fine)).drop("at_once"))
     found = _with_single(step, left, checked)
-    # Where nothing meets the single items Spark would not look at them: this part, which has no
-    # rows, makes it look.
+    # Without an item on the left, Spark would skip the check: a part without rows forces it to
+    # evaluate it.
     empty = marked.frame.where(guarded(~fine)).select(
         null(step.item).alias(ITEM), *(F.col(name) for name in _times(marked, found))
     )
@@ -98,7 +98,9 @@ def cross_singleton(step: Step) -> Relation:
 
 
 def _with_single(step: Step, left: Relation, single: Relation) -> Relation:
-    """Each item with the single one; for events, which is there at each tick is a small table."""
+    """Each item with the single item; for batches, the single item of each tick is a small
+    table.
+    """
     if left.kind is Kind.E:
         single = single.events(step.first, step.last)
     return product(left, single, ([], []), make_tuple, step.item, ticks_of(step))
@@ -109,14 +111,16 @@ def _times(marked: Relation, found: Relation) -> tuple[str, ...]:
 
 
 def _marked(single: Relation) -> Relation:
-    """The rows of the single side, with how many are there together, as `at_once`."""
+    """The rows of the single side, with the number of rows that are valid together, as
+    `at_once`.
+    """
     match single.kind:
         case Kind.E:
             at_once = F.count(F.lit(1)).over(Window.partitionBy(TICK))
         case Kind.H:
             at_once = F.count(F.lit(1)).over(Window.partitionBy())
         case Kind.G:
-            # In the order of beginnings, a row that begins before another one ends is a second.
+            # In the order of starts, a row that starts before another one ends is a second one.
             in_time = Window.partitionBy().orderBy(TICK, UNTIL)
             before = in_time.rowsBetween(Window.unboundedPreceding, -1)
             is_second = F.max(UNTIL).over(before) > F.col(TICK)
@@ -124,16 +128,15 @@ def _marked(single: Relation) -> Relation:
     return single.with_(frame=single.frame.withColumn("at_once", at_once))
 
 
-# `join`: the pairs of equal keys, and what is kept of the rows without a partner.
+# `join`: the pairs of equal keys, and the rows without a partner that `how` retains.
 #
-# The key of an item that is made of two is taken from the columns that the rows were joined by:
-# so Spark sees that what a join has brought together lies by the key of the new item, whatever
-# becomes of it later.
+# The key of a pair's item is read from the columns that the rows were joined by: so Spark sees that
+# the result of a join is partitioned by the key of the new item, in all later operators.
 
 
 @lowers("join")
 def join(step: Step) -> Relation:
-    """The pairs of equal keys, and what `how` keeps of the rows without a partner."""
+    """The pairs of equal keys, and the rows without a partner that `how` retains."""
     step = step.with_(inputs=tuple(r.unordered() for r in step.inputs))
     left, right = step.inputs
     how, keys, ticks = step.arg("how"), join_keys(step), ticks_of(step)
@@ -154,7 +157,7 @@ def join(step: Step) -> Relation:
 
 
 def _pairs(step: Step, keys: Keys) -> Relation:
-    """The pairs, and the rows without a partner that stay."""
+    """The pairs, and the rows without a partner that the join retains."""
     left, right = step.inputs
     how, ticks = step.arg("how"), ticks_of(step)
     if _keeps_events(step, how):
@@ -169,7 +172,7 @@ def _pairs(step: Step, keys: Keys) -> Relation:
 
 
 def _changes_of_pairs(step: Step, keys: Keys) -> DataFrame:
-    """How the pairs change, and the rows without a partner that stay."""
+    """The updates of the pairs, and of the rows without a partner that the join retains."""
     left, right = step.inputs
     ticks, kept = ticks_of(step), _KEPT.get(step.arg("how"), ())
     frames = [changed_pairs(left, right, keys, lambda x, y: _of_pair(step, x, y), ticks)]
@@ -180,30 +183,30 @@ def _changes_of_pairs(step: Step, keys: Keys) -> DataFrame:
 
 
 def _seen_from(side: int, step: Step, keys: Keys) -> tuple[Relation, Relation, Keys]:
-    """The input on a side, the other one, and the keys of both."""
+    """The input on a side, the other input, and the keys of both."""
     return step.inputs[side], step.inputs[1 - side], keys if side == 0 else keys[::-1]
 
 
 def _padded(step: Step, side: int) -> Column:
-    """What an item of a side becomes that has no partner."""
+    """The item of a row of a side without a partner."""
     return paired(step, None, F.col(ITEM)) if side else paired(step, F.col(ITEM), None)
 
 
 def _keeps_events(step: Step, how: str) -> bool:
-    """Whether rows without a partner are kept of events alone.
+    """True if the join retains rows without a partner of batch streams only.
 
-    An event is there at one tick, so whether it has a partner is asked once.
+    A row of a batch is valid at one tick, so it has a partner or not once for all.
     """
     kept = _KEPT.get(how, ())
     return bool(kept) and (step.is_tick or all(step.inputs[i].kind is Kind.E for i in kept))
 
 
 _KEPT = {"left": (0,), "right": (1,), "outer": (0, 1)}
-"""The inputs of which a join keeps rows without a partner."""
+"""The inputs whose rows without a partner a join retains."""
 
 
 def _outer(step: Step, how: str, keys: Keys) -> Relation:
-    """The pairs, and the events without a partner, by one join."""
+    """The pairs, and the batch rows without a partner, by one join."""
     left, right = (
         r.events(step.first, step.last) if i in _KEPT[how] else r for i, r in enumerate(step.inputs)
     )
@@ -213,7 +216,7 @@ def _outer(step: Step, how: str, keys: Keys) -> Relation:
         left = meeting(left, right, keys)
     joined = pairs(left, right, keys, ticks_of(step), "full" if how == "outer" else how)
     x, y = F.col(f"l_{ITEM}"), F.col(f"r_{ITEM}")
-    # Of a right item that is missing, as of one that is null, all fields are null.
+    # A missing right item, like a null one, has null fields.
     item = _of_pair(step, x, y)
     if how in ("right", "outer"):
         item = F.when(F.col(f"l_{TICK}").isNull(), paired(step, None, y)).otherwise(item)
@@ -225,19 +228,19 @@ def _outer(step: Step, how: str, keys: Keys) -> Relation:
 
 
 def _of_pair(step: Step, x: Column, y: Column) -> Column:
-    """The item of a pair of joined rows, beside which are the keys of both."""
+    """The item of a pair of joined rows, whose key columns are in the same frame."""
     return paired(step, x, y, [F.col(f"l_k{i}") for i in range(len(key_types(step)))])
 
 
 def _partitioned_by(step: Step) -> Key | None:
-    """The key of the items, if it is what Spark brings the rows together by."""
+    """The key of the items, if Spark partitions the rows by it."""
     on = step.arg("on")
     made = [field.type for field in key_fields(step.item, on)]
     return (on or ()) if made == key_types(step) else None
 
 
 def join_with_versions(step: Step, how: str, keys: Keys) -> Relation | None:
-    """The join of events with what has at most one item of each key at a tick, else None."""
+    """The join of batch rows with at most one version of each key at a tick, else None."""
     side = 0 if step.inputs[0].kind is Kind.E else 1
     events, versions, ours = _seen_from(side, step, keys)
     padded = ("left", "right")[side]
@@ -256,7 +259,7 @@ def join_with_versions(step: Step, how: str, keys: Keys) -> Relation | None:
 
 
 def _is_keyed(step: Step, position: int) -> bool:
-    """Whether an input has at most one item of each key of the join at a tick."""
+    """True if an input has at most one item of each key of the join at a tick."""
     key, on = step.keys[position], step.arg("on")
     if key is None:
         return False
@@ -266,9 +269,9 @@ def _is_keyed(step: Step, position: int) -> bool:
 def paired(
     step: Step, x: Column | None, y: Column | None, key: list[Column] | None = None
 ) -> Column:
-    """The item that two items make; None stands for a missing one, whose fields are null.
+    """The item of a pair; None stands for a missing item, whose fields are null.
 
-    `key` has the key of the left item, in the types in which it is compared.
+    `key` is the key of the left item, in the types in which it is compared.
     """
     on, types = step.arg("on"), key_types(step)
     left, right = (side.item for side in step.inputs)
@@ -293,7 +296,7 @@ def _value(column: Column | None, item: ItemType, to: ItemType) -> Column:
     return null(to) if column is None else convert(at(column, item, 1), type_at(item, 1), to)
 
 
-# The items whose key is in no item of the other side.
+# Antijoin: the items whose key is in no item of the other side.
 
 
 @lowers("anti_join")
@@ -327,7 +330,7 @@ def _without_match(step: Step, keys: Keys) -> Relation:
 
 
 def _without(step: Step, distinct: DataFrame, negative: Column) -> Relation:
-    """The items, each in a struct of its own, that are not in neg: they stay where they are."""
+    """The items, each in a struct of its own, that are not in neg; they are not repartitioned."""
     pos, neg = step.inputs
     keys = ([F.col(ITEM)], [key_struct([negative])])
     found = selected(
@@ -342,25 +345,26 @@ def _without(step: Step, distinct: DataFrame, negative: Column) -> Relation:
     return found.with_(frame=found.frame.select(item, *found.other_columns))
 
 
-# `join_asof`: rows of both sides stand in one order, and each left row takes the last right one.
+# `join_asof`: rows of both sides are merged in one order, and each left row takes the last right
+# one.
 #
-# Of a key at a tick, the rows of both sides are sorted by their place (`at`, `since`), a right
-# row before a left one of the same place, equal right ones by the item: so the last right row
-# before a left one is what `backward` finds, and in the descending order what `forward` finds. A
-# sort in the place of all pairs.
+# The rows of both sides of a key at a tick are sorted by their place (`at`, `since`), a right row
+# before a left one of the same place, equal right ones by the item: so the last right row before a
+# left one is the result of `backward`, and in descending order of `forward`. A sort replaces the
+# product of all pairs.
 #
-# How the result changes: with x and y the sides after a tick and Δx and Δy their changes,
+# The updates of the result: with x and y the sides after a tick and Δx and Δy their updates,
 #
 #     Δ(x asof y) = x asof y − x asof (y − Δy) + Δx asof (y − Δy),
 #
-# of which the first two cancel out but for the keys of Δy. A right row that was there before the
-# tick and one that is there after it stand in the same order, so one pass finds both.
+# where the first two terms cancel except for the keys of Δy. A right row that was valid before the
+# tick and one that is valid after it are in the same order, so one pass finds both.
 
 
 SIDE, AT, RIGHT, KEY = "side", "at", "y", "k"
 NOW, BEFORE = "now", "before"
-"""Whether a right row is there after the tick, and whether it was before: columns of the rows, and
-of what is found.
+"""Flags of a right row, valid after the tick and valid before it: columns of the rows, and of the
+matches.
 """
 
 
@@ -372,7 +376,7 @@ def join_asof(step: Step) -> Relation:
 
 
 def _there(step: Step) -> Relation:
-    """The rows as long as they are there."""
+    """The rows with their intervals of validity."""
     if step.is_tick:
         step = step.as_events()
     left, right = step.inputs
@@ -388,7 +392,7 @@ def _there(step: Step) -> Relation:
 
 
 def _in_stretches(step: Step) -> Relation:
-    """The rows of each key, cut wherever one of either side comes or goes."""
+    """The rows of each key, split wherever a row of either side starts or ends."""
     sides, keys = [as_kind(r, Kind.G, step.first) for r in step.inputs], _keys(step)
     keyed = [_keyed(side, key) for side, key in zip(sides, keys, strict=True)]
     ends = [side.select(KEY, F.col(time).alias(TICK)) for side in keyed for time in (TICK, UNTIL)]
@@ -400,7 +404,7 @@ def _in_stretches(step: Step) -> Relation:
 
 
 def _changes(step: Step) -> DataFrame:
-    """How the rows change: (item, t, n)."""
+    """The updates of the rows: (item, t, n)."""
     sides = zip(step.inputs, _keys(step), strict=True)
     come, changing = (_keyed(changes_of(side, step.first), key) for side, key in sides)
     changed = held(changing.select(KEY, TICK).distinct())
@@ -414,7 +418,8 @@ def _changes(step: Step) -> DataFrame:
     there = copies.groupBy(KEY, TICK, ITEM).agg(
         *((F.sum(flag) > 0).alias(flag) for flag in (NOW, BEFORE))
     )
-    # Those that come, or go, find what was there before; the others are found again.
+    # Added and retracted left rows match the right rows before the tick; all other left rows of the
+    # changed keys match those before and after it.
     others = _at_ticks(step, 0, changed).withColumn(COUNT, F.lit(None).cast("long"))
     lefts = united([rows.select(KEY, TICK, ITEM, COUNT) for rows in (others, come)])
     found = held(_found(step, lefts, there, (NOW, BEFORE)))
@@ -445,7 +450,7 @@ def _keyed(relation: Relation, key: Sequence[Column]) -> DataFrame:
 
 
 def _at_ticks(step: Step, i: int, ticks: DataFrame) -> DataFrame:
-    """(k, item, t): the rows of a side that are there at ticks (k, t) of their key."""
+    """(k, item, t): the rows of a side that are valid at ticks (k, t) of their key."""
     wanted = Relation(Kind.E, ticks.select(F.col(KEY).alias(ITEM), TICK), step.item)
     return _met(step, i, step.inputs[i], wanted)
 
@@ -466,10 +471,10 @@ def _met(step: Step, i: int, rows: Relation, times: Relation) -> DataFrame:
 
 
 def _found(step: Step, lefts: DataFrame, rights: DataFrame, flags: Sequence[str]) -> DataFrame:
-    """The left rows (k, item, t, …) with what is found of the right rows (k, item, t, flags).
+    """The left rows (k, item, t, …) with their matches among the right rows (k, item, t, flags).
 
-    What each flag finds, among the right rows of which it is true, stands in the column of its
-    name: the right item as `y`; null where there is none.
+    The match among the right rows whose flag is true is in the column with the flag's name: the
+    right item as `y`; null if there is none.
     """
     places = places_of(step)
     mine = lefts.withColumn(AT, places.place(F.col(ITEM), 0)).withColumn(SIDE, F.lit(1))
@@ -484,7 +489,7 @@ def _found(step: Step, lefts: DataFrame, rights: DataFrame, flags: Sequence[str]
 
 
 def _choice(step: Step, places: ComparedPlaces, there: Column) -> Column:
-    """What a left row finds among the right rows that are there."""
+    """The match of a left row among the right rows that satisfy `there`."""
     candidate = F.when(there, F.struct(F.col(AT), F.col(RIGHT)))
     key = Window.partitionBy(KEY, TICK)
     ways = {
@@ -514,7 +519,7 @@ def _choice(step: Step, places: ComparedPlaces, there: Column) -> Column:
 
 
 def _rows(step: Step, found: DataFrame, choice: str, *other_columns: str) -> DataFrame:
-    """The rows (item, …) of left rows with what they have found."""
+    """The rows (item, …) of left rows with their matches."""
     if step.arg("how") == "inner":
         found = found.where(F.col(choice).isNotNull())
     left, right = (side.item for side in step.inputs)
@@ -532,7 +537,7 @@ _DAY = 24 * 3600 * 10**6
 
 @dataclass(frozen=True, slots=True)
 class ComparedPlaces:
-    """The places of the rows of two sides, which are compared as items of one type.
+    """The places of the rows of two sides, compared as values of one type.
 
     A time is a long of microseconds.
     """
@@ -542,18 +547,18 @@ class ComparedPlaces:
     type: ItemType
 
     def place(self, row: Column, side: int) -> Column:
-        """The place of a row of a side, the left one 0."""
+        """The place of a row of a side; the left side is 0."""
         column, of = named(row, self.items[side], self.columns[side])
         if of == DATE:
             return F.unix_date(column).cast("long") * F.lit(_DAY)
         if of in TIMES:
             return F.unix_micros(column.cast("timestamp"))
         found = convert(column, of, self.type)
-        # both zeros are one place
+        # Both zeros are one place.
         return found + F.lit(0.0) if self.type == DOUBLE else found
 
     def distance(self, one: Column, other: Column) -> Column:
-        """How far two places are from each other; NaN, which is beyond all, from what is none."""
+        """The distance of two places; NaN, which is greater than all, for a NaN."""
         if self.type == DOUBLE:
             apart = F.when(F.isnan(one) | F.isnan(other), F.lit(float("nan")))
             return F.when(one == other, 0.0).otherwise(apart.otherwise(F.abs(one - other)))
@@ -562,7 +567,7 @@ class ComparedPlaces:
         return F.abs(one - other)
 
     def is_within(self, distance: Column, within: Any) -> Column:
-        """Whether a distance is no longer than another, exactly."""
+        """True if a distance is at most `within`, exactly."""
         match self.type:
             case Decimal(_, scale):
                 unit = 10**scale

@@ -87,14 +87,14 @@ from hydro_core.spark.lower.relations import (
 )
 from hydro_core.types.item import Array, Field, ItemType, Row, Tuple
 
-# What functions of the program give, as columns of the rows, made before groups and windows.
+# Results of the program's functions as columns of the rows, computed before groups and windows.
 #
-# So each function runs once for a row, however many results are made of what it gives, Python may
-# compute it, and Spark groups rows of which it knows how they lie.
+# So each function runs once for a row, however many results use it; Python may compute it; and
+# Spark groups rows whose partitioning it knows.
 
 
 def with_arguments(step: Step) -> Step:
-    """The step with aggregates over columns in place of functions that stay in Python."""
+    """The step with aggregates over columns in place of functions that run in Python."""
     item, aggregates = step.input.item, step.node.args.get("aggregates", ())
     arguments = (argument for _, aggregate in aggregates for argument in aggregate.arguments)
     in_python = (a for a in arguments if isinstance(a, Fn) and not is_column(a, item))
@@ -110,7 +110,9 @@ def with_arguments(step: Step) -> Step:
 def with_results(
     item: ItemType, functions: Iterable[Fn]
 ) -> tuple[Column, ItemType, Mapping[Fn, str]]:
-    """The items with what functions give as further columns, their type, and the columns' names."""
+    """The items with the results of functions as further columns, their type, and the columns'
+    names.
+    """
     asked, taken = list(dict.fromkeys(functions)), column_types(item)
     free = (name for i in range(len(asked) + len(taken)) if (name := f"f{i}") not in taken)
     names = dict(zip(asked, free, strict=False))
@@ -128,15 +130,14 @@ def over_columns(aggregate: Aggregate, names: Mapping[Fn, str]) -> Aggregate:
     return replace(aggregate, arguments=tuple(arguments))
 
 
-# Results by key along the ticks, whatever they are made of: a tick is one more column.
+# Keyed results along the ticks, for all kinds of results: a tick is one more column.
 #
-# The rows of a key count at ticks: a history's from the tick at which they come, those of before
-# the range at the tick before it; others come, and go again, with the sign of a change. What they
-# make at each tick is *merged* from partial results by a window over the ticks of a key, or, of
-# functions that Spark has no aggregate for, *replayed*: folded in the order of ticks, with the
-# accumulator after each as a result. A commutative function may be given its values so. What is
-# stored of a key stands before its first tick. Each result is there until the next one of its
-# key.
+# The rows of a key have ticks: a row of a history has the tick of its arrival, or the tick before
+# the range; an update has its sign. The result at each tick is *merged* from partial results by a
+# window over the ticks of a key, or, for functions without an aggregate of Spark, *replayed*:
+# folded in the order of ticks, with the accumulator after each tick as a result. A commutative
+# function permits this order. The stored result of a key precedes its first tick. Each result is
+# valid until the next one of its key.
 
 
 ROWS = "rows"
@@ -154,18 +155,22 @@ class MergedResults:
 
     results: Mapping[str, MergedResult]
     resumes: bool = False
-    """Whether there may be stored results, in the column `state`."""
+    """True if there may be stored results, in the column `state`."""
     stored: Sequence[Column] = ()
-    """The stored `item` as the partial results of all results; none if they go on from `state`."""
+    """The stored `item` as the partial results of all results; empty if they continue from
+    `state`.
+    """
     are_aggregates: bool = False
-    """Whether these are aggregates, as the partial results of rows are."""
+    """True if stored partial results are aggregates of the same columns as those of rows."""
     rows: str = ROWS
     """The result that is the number of the key's rows, if there is one."""
     vanishes: bool = False
-    """Whether rows go again, so that a key may have none."""
+    """True if rows may be retracted, so that a key may have none."""
 
     def of_changes(self) -> MergedResults | None:
-        """The same of rows of which `n` copies come or go; None where what goes is not known."""
+        """The same results for updates with the count `n`; None if some result cannot subtract
+        retractions.
+        """
         number = MergedResult((count_part(F.lit(1)),), lambda parts: parts[0])
         results = {**self.results, self.rows: self.results.get(self.rows, number)}
         found = {name: merged.of_changes() for name, merged in results.items()}
@@ -176,7 +181,7 @@ class MergedResults:
 
     @property
     def is_there(self) -> Column | None:
-        """Whether a key has a result; None: it has."""
+        """A condition that the key has a result; None: it always has."""
         return F.col(self.rows) > 0 if self.vanishes else None
 
     def of_group(self, _: Step) -> Sequence[Column]:
@@ -193,7 +198,7 @@ class MergedResults:
     def partial(self, keys: GroupKeys, rows: DataFrame) -> DataFrame:
         """(the key, t, p0 …): the partial results of the rows of each key and tick.
 
-        With a column `n`, as many copies come, or go where it is negative.
+        With a column `n`, rows are updates with that count.
         """
         if self.vanishes and not all(partial.is_weighted for _, partial in self._partials()):
             each = F.array_repeat(F.signum(COUNT).cast("long"), F.abs(COUNT).cast("int"))
@@ -202,11 +207,11 @@ class MergedResults:
         return rows.groupBy(TICK, *keys.columns).agg(*self._of_rows())
 
     def of_no_rows(self, rows: DataFrame) -> DataFrame:
-        """(p0 …): those of no rows."""
+        """(p0 …): the partial results of no rows."""
         return rows.where(F.lit(False)).agg(*self._of_rows())
 
     def of_stored(self, keys: GroupKeys, stored: DataFrame, state: Column) -> DataFrame:
-        """(the key, state, p0 …): those of stored items."""
+        """(the key, state, p0 …): the partial results of stored items."""
         parts = [column.alias(f"p{i}") for i, column in enumerate(self.stored)]
         if not self.are_aggregates:
             return stored.select(*keys.columns, state, *parts)
@@ -214,7 +219,7 @@ class MergedResults:
         return grouped.where(F.col(STATE).isNotNull())
 
     def along(self, keys: GroupKeys, parts: DataFrame) -> DataFrame:
-        """(the key, t, until, state, p0 …): what a key has up to each tick."""
+        """(the key, t, until, state, p0 …): the merged partial results of a key up to each tick."""
         in_time = Window.partitionBy(*keys.by).orderBy(TICK)
         so_far = in_time.rowsBetween(Window.unboundedPreceding, Window.currentRow)
         state = [F.first(STATE, ignorenulls=True).over(so_far).alias(STATE)] if self.resumes else []
@@ -223,7 +228,7 @@ class MergedResults:
         return parts.select(*keys.by, TICK, until, *state, *merged)
 
     def made(self) -> Mapping[str, Column]:
-        """The results of what is merged."""
+        """The results of the merged partial results."""
         parts = (F.col(name) for name, _ in self._partials())
         return {name: merged.of_next(parts) for name, merged in self.results.items()}
 
@@ -239,19 +244,19 @@ class ReplayedFold:
     before: Column | None = None
     """The accumulator in a stored result, in the column `state`; None: none is stored."""
     start: Column | None = None
-    """Where a fold starts; a reduction, which has none, starts with its first value."""
+    """The start of a fold; None for a reduction, which starts with its first value."""
 
     @property
     def resumes(self) -> bool:
-        """Whether there may be stored results."""
+        """True if there may be stored results."""
         return self.before is not None
 
     @property
     def is_there(self) -> None:
-        """A key always has a result."""
+        """None: a key always has a result."""
 
     def of_changes(self) -> None:
-        """What goes is not known."""
+        """None: a retraction cannot be subtracted from a fold."""
 
     def of_group(self, step: Step) -> Sequence[Column]:
         """The accumulator after all values of a group of rows."""
@@ -274,7 +279,7 @@ class ReplayedFold:
         value = F.col(VALUE)
         pair = F.struct(F.col(TICK).alias("at"), value.getField("x").alias("x"))
         pairs = F.sort_array(F.collect_list(F.when(value.isNotNull(), pair))).alias("pairs")
-        # What is stored, and the start of what has no values, come without one.
+        # A stored result, and the start of a key without values, have no value.
         head = F.min(F.when(value.isNull(), F.col(TICK))).alias("head")
         state = [F.first(STATE, ignorenulls=True).alias(STATE)] if self.resumes else []
         grouped = parts.groupBy(*keys.by).agg(pairs, head, *state)
@@ -289,7 +294,7 @@ class ReplayedFold:
         other_columns = [*keys.by, *([STATE] if self.resumes else [])]
         made = F.inline(each).alias(ACC, TICK, UNTIL)
         rows = together(exploded(found, [*other_columns, made], reads=("head", "accs", "pairs")))
-        # Of a tick, the accumulator after its last value.
+        # Several values at a tick: the result is the accumulator after the last one.
         is_last = F.col(TICK).isNotNull() & ~F.col(TICK).eqNullSafe(F.col(UNTIL))
         return rows.where(is_last).withColumn(UNTIL, F.coalesce(UNTIL, F.lit(FOREVER)))
 
@@ -322,22 +327,22 @@ Along = MergedResults | ReplayedFold
 
 @dataclass(frozen=True, slots=True)
 class KeySummary:
-    """What is made of the items of a key, as columns of `item`."""
+    """The result of the items of a key, as columns of `item`."""
 
     item: Callable[[Step], Column]
     """The output's item, of the key columns `k0` … and the results."""
     in_time: Callable[[Step, bool], Along | None]
-    """How results follow each other from tick to tick; None where only whole groups tell.
+    """The sequence of results from tick to tick; None if only whole groups determine them.
 
-    The flag says whether stored results go on.
+    The flag is true if stored results continue.
     """
     of_whole_groups: Callable[[Step], Sequence[Column]] | None = None
-    """The named results of a group of rows, where they are made in another way there."""
+    """The named results of a group of rows, where they are computed differently there."""
     has_start: bool = False
-    """Whether there is a result of no items, where there is one of all."""
+    """True if a global result of no items exists."""
 
     def is_always(self, step: Step) -> bool:
-        """Whether there is a result at every tick, items or none."""
+        """True if there is a result at every tick, with or without items."""
         return self.has_start and result_key(step.node) is None
 
     def of_group(self, step: Step) -> Sequence[Column]:
@@ -350,9 +355,9 @@ class KeySummary:
 
 
 def over_ticks(step: Step, summary: KeySummary) -> Relation | None:
-    """The results over what stays or comes and goes, in one pass over its rows.
+    """The results over a history or a changelog stream, in one pass over its rows.
 
-    None where that a row goes cannot be taken out of a result.
+    None if a retraction cannot be subtracted from a result.
     """
     along = summary.in_time(step, False)
     rows = step.input.frame
@@ -368,14 +373,14 @@ def over_ticks(step: Step, summary: KeySummary) -> Relation | None:
     if summary.is_always(step):
         parts = parts.unionByName(start_of(step, along, rows))
     found = along.along(keys, parts)
-    # What is over before the range need not be made.
+    # A result that ends before the range is dropped.
     found = found.withColumn(TICK, F.greatest(F.col(TICK), F.lit(step.first)))
     found = found.where(F.col(TICK) < F.col(UNTIL))
     return step.relation(Kind.G, versions(step, results(step, summary, along, keys, found)))
 
 
 def start_of(step: Step, along: Along, rows: DataFrame) -> DataFrame:
-    """(t, …): what no rows make, from before the first one on."""
+    """(t, …): the result of no rows, valid from before the first row on."""
     start = F.lit(max(step.first - 1, 0)).cast("long")
     return along.of_no_rows(rows).withColumn(TICK, start)
 
@@ -383,7 +388,7 @@ def start_of(step: Step, along: Along, rows: DataFrame) -> DataFrame:
 def results(
     step: Step, summary: KeySummary, along: Along, keys: GroupKeys, found: DataFrame
 ) -> DataFrame:
-    """(k0 …, t, until, row) of what is merged; stored results stand for themselves."""
+    """(k0 …, t, until, row) of the merged results; stored results are used as they are."""
     made, item, of_type = along.made(), summary.item(step), spark_type(step.item)
     row = wrapped(item.cast(of_type) if along.resumes else item)
     if along.is_there is not None and not summary.is_always(step):
@@ -399,22 +404,22 @@ def results(
 
 
 def versions(step: Step, rows: DataFrame) -> DataFrame:
-    """(item, t, until) of rows (t, until, row), where they are in the range."""
+    """(item, t, until) of rows (t, until, row) that are valid in the range."""
     there = rows.where(F.col(RESULT).isNotNull())
     return since(there.select(F.col(RESULT).getField("x").alias(ITEM), TICK, UNTIL), step.first)
 
 
-# What is made of the items of a key: one entry for each summary of the catalogue.
+# The summaries of the catalogue as columns: one entry each.
 #
-# An operator over all rows of a key and the running one over what is new share it. A result is
-# *merged* from partial results where the summary has them, else the key's values are *replayed*.
+# An operator over all rows of a key and the running one over new rows share it. A result is
+# *merged* from partial results if the summary has them, else the key's values are *replayed*.
 
 
 BEST = "best"
 
 
 def summary_of(step: Step) -> KeySummary:
-    """What the operator makes of the items of a key."""
+    """The summary of the operator's keyed results."""
     own = made_by_key(step.node.cls)
     if own is None:
         raise TypeError(f"`{step.node.op.name}` makes no results by key")
@@ -442,7 +447,7 @@ def _made(step: Step) -> Column:
 
 
 def _reduction_in_time(step: Step, resumes: bool) -> Along:
-    """A reduction takes what is stored for one more value."""
+    """A reduction takes the stored result as one more value."""
     acc, (value, item) = accumulator_type(step), keyed_value(step)
     merged = native_reduction(step, acc, wrapped(value), item)
     if merged is not None and not resumes:
@@ -465,7 +470,7 @@ def _latest_in_time(step: Step, resumes: bool) -> MergedResults:
 
 
 def _rank(step: Step, item: ItemType) -> Column:
-    """What the latest row of a key has most of: its order, then the row `x` itself."""
+    """The order of a row, then the row `x` itself: the latest row of a key has the greatest."""
     order = step.arg("order")
     if isinstance(order, Fn):
         places = [evaluated(order, item)]
@@ -500,7 +505,7 @@ def _aggregates_in_time(step: Step, resumes: bool) -> MergedResults | None:
 
 
 def _stored_aggregates(step: Step, aggregates: Sequence[tuple[str, Aggregate]]) -> list[Column]:
-    """Stored results as partial ones: only those are stored that merge as they are."""
+    """Stored results as partial results: only results that merge unchanged are stored."""
     merges = merging(aggregates)
     if merges is None:
         raise TypeError(f"`{step.node.op.name}` is not merged from its own results")
@@ -523,12 +528,12 @@ _SUMMARIES: Mapping[Summary, KeySummary] = {
 }
 
 
-# Groups of items: what becomes of all items of a tick, or of a key.
+# Groups of items: operators on all items of a tick, or of a key.
 
 
 @lowers("unique")
 def unique(step: Step) -> Relation:
-    """Each distinct item once at each tick, where it stands first."""
+    """Each distinct item once at each tick, at its first position."""
     if step.ordered:
         step = step.as_events()
         firsts = step.input.frame.groupBy(ITEM, TICK).agg(F.min(ORD).alias(ORD))
@@ -553,7 +558,7 @@ def unique(step: Step) -> Relation:
 
 @lowers("aggregate", "fold", "fold_keyed", "latest", "reduce", "reduce_keyed")
 def by_key(step: Step) -> Relation:
-    """One item of those of a key, or of all."""
+    """One item of all items of a key, or of all."""
     return rows_or_changes(
         step, lambda: _results(step), lambda: _changes_of(step, keys_of(step).parts, _results)
     )
@@ -563,13 +568,13 @@ def _results(step: Step) -> Relation:
     if step.kind is Kind.G:
         step = step.with_(inputs=(step.input.unordered(),))
     step, summary = with_arguments(step), summary_of(step)
-    # What stays over several ticks need not be looked at in each.
+    # A history or a changelog needs no evaluation of each tick.
     stays = step.input.kind is not Kind.E and not step.is_tick and not step.input.ordered
     return (over_ticks(step, summary) if stays else None) or _of_groups(step, summary)
 
 
 def several_by_key(step: Step, results: Callable[[Step], Relation]) -> Relation:
-    """Several results of a key; of their changes those that stay are left out."""
+    """Several results of a key; unchanged results are left out of its updates."""
     keys = key_of(F.col(ITEM), step.input.item, group_key(step.node))
     return rows_or_changes(
         step, lambda: results(step), lambda: consolidated(_changes_of(step, keys, results))
@@ -579,9 +584,9 @@ def several_by_key(step: Step, results: Callable[[Step], Relation]) -> Relation:
 def _changes_of(
     step: Step, keys: Sequence[Column], results: Callable[[Step], Relation]
 ) -> DataFrame:
-    """How the results change: (item, t, n), those of the keys of what changes.
+    """The updates of the results, of the changed keys only: (item, t, n).
 
-    Their results from the tick before the range on tell which come and which go.
+    The results of these keys, from the tick before the range on, determine the updates.
     """
     changing = _of_changed_keys(step, keys) if step.first else step.input
     since = step.with_(first=step.first - 1, inputs=(changing,))
@@ -590,21 +595,21 @@ def _changes_of(
 
 
 def _of_changed_keys(step: Step, keys: Sequence[Column]) -> Relation:
-    """The rows whose keys are in what changes, from the tick before the range on."""
+    """The rows whose keys change, from the tick before the range on."""
     changes = changes_of(step.input, step.first)
     few = few_keys(*counted(keys_alone(changes.frame, keys).distinct(), step.materialize))
     narrow = with_keys_of(few, keys)
     rows = step.input.with_(frame=narrowly(step.input, narrow))
     if rows.kind is Kind.H:
         return rows
-    # Held, since Spark loses fields that it takes out of items which are read in several ways.
+    # Held, since Spark loses fields that it removes from items which are read in several ways.
     rows = rows.with_(frame=held(rows.frame.select(ITEM, TICK, UNTIL)))
     before = rows_before(rows, held(narrow(changes.frame)), step.first)
     return rows.with_(frame=rows.frame.unionByName(before))
 
 
 def _of_groups(step: Step, summary: KeySummary) -> Relation:
-    """Of the rows of each key at a tick, or as long as they stay the same."""
+    """The results of the rows of each key at a tick, or in each interval without a change."""
     step = step.with_(inputs=(in_stretches(step, keys_of(step).parts),))
     frame, times = step.input.frame, step.input.times
     if summary.is_always(step):
@@ -615,11 +620,11 @@ def _of_groups(step: Step, summary: KeySummary) -> Relation:
 
 
 def in_stretches(step: Step, keys: Sequence[Column]) -> Relation:
-    """The rows of each key, cut wherever one of them comes or goes.
+    """The rows of each key, split wherever one of them starts or ends.
 
-    Between two cuts the same rows are there, and so their result. The price is the rows of a key
-    times its changes, where it would be rows times ticks; events are rows of a tick each, and so
-    are rows that stand in an order or have no key.
+    Between two cuts the rows of a key are the same, and so is their result. The cost is the rows of
+    a key times its changes, where it would be rows times ticks; rows of a batch are rows of one
+    tick, and ordered rows or rows without a key are expanded to ticks.
     """
     if step.last <= step.first + 1 or step.input.ordered or not keys:
         return step.input.events(step.first, step.last)
@@ -627,7 +632,7 @@ def in_stretches(step: Step, keys: Sequence[Column]) -> Relation:
         return step.input
     rows = as_kind(step.input, Kind.G, step.first)
     keyed = rows.frame.select(key_struct(keys).alias(ITEM), TICK, UNTIL)
-    # Of rows that end behind the range, too: those of a stretch end together.
+    # Also rows that end after the range: those of an interval end together.
     cuts = keyed.select(ITEM, TICK).union(keyed.select(ITEM, UNTIL)).distinct()
     cut = product(
         Relation(Kind.G, rows.frame, rows.item),
@@ -643,9 +648,9 @@ def in_stretches(step: Step, keys: Sequence[Column]) -> Relation:
 def _at_every_tick(
     step: Step, frame: DataFrame, columns: Callable[[Step], Sequence[Column]]
 ) -> DataFrame:
-    """Aggregates of each tick of the range, those without rows too: (the columns, t)."""
+    """Aggregates of each tick of the range, also of ticks without rows: (the columns, t)."""
     if step.is_tick:
-        # An aggregate over nothing has a row.
+        # A global aggregate over nothing has a row.
         return frame.agg(*columns(step)).withColumn(TICK, F.lit(step.first).cast("long"))
     found = frame.groupBy(TICK).agg(*columns(step))
     rest = tick_axis(step).join(found.select(TICK), TICK, "left_anti")

@@ -56,7 +56,7 @@ from hydro_core.types.item import (
 from hydro_core.types.item import Decimal as DecimalType
 from hydro_core.types.values import RowItem
 
-# Where streams begin, end, and flow together.
+# Sources, sinks and unions of streams.
 
 
 @lowers("source")
@@ -98,7 +98,7 @@ def tick(step: Step) -> Relation:
 
 @lowers("sink")
 def sink(step: Step) -> Relation:
-    """What reaches the output; the executor adds up the sinks of one name."""
+    """The input of the output; the executor adds up the sinks of one name."""
     return step.input
 
 
@@ -123,7 +123,7 @@ def chain(step: Step) -> Relation:
     return one_after_another(*parts)
 
 
-# Item by item: ticks and order ride along.
+# Row-wise operators: ticks and order are unchanged.
 
 
 @lowers("identity", "tee", "next_stratum", "inspect")
@@ -140,7 +140,7 @@ def map_(step: Step) -> Relation:
 
 @lowers("filter")
 def filter_(step: Step) -> Relation:
-    """The items for which `f(x)` is true as Python sees it."""
+    """The items for which `f(x)` is truthy in Python."""
     item = step.input.item
     return kept(step.input, apply_predicate(step.arg("f"), F.col(ITEM), item, tick=F.col(TICK)))
 
@@ -174,13 +174,13 @@ def select(step: Step) -> Relation:
 
 @lowers("with_columns")
 def with_columns(step: Step) -> Relation:
-    """The row with columns replaced in their place, new ones last."""
+    """The row with columns replaced in their position, new ones last."""
     return row_of(step, own_columns(step.input.item) | computed(step))
 
 
 @lowers("rename")
 def rename(step: Step) -> Relation:
-    """The row with other names, each column in its place."""
+    """The row with other names, each column in its position."""
     new = {old: name for name, old in step.arg("renames")}
     own = own_columns(step.input.item)
     found = row_of(step, {new.get(name, name): c for name, c in own.items()})
@@ -199,7 +199,7 @@ def drop(step: Step) -> Relation:
 
 @lowers("aggregate_result")
 def aggregate_result(step: Step) -> Relation:
-    """The results that the parts of a row make."""
+    """The results that are computed from the parts of a row."""
     item, types = step.input.item, column_types(step.item)
     keys = {name: named(F.col(ITEM), item, name)[0] for name in step.arg("by") or ()}
     made = {
@@ -234,12 +234,12 @@ def mapped(step: Step) -> Relation:
 
 
 def kept(relation: Relation, condition: Column) -> Relation:
-    """The rows for which the condition, which may fail on others, is true."""
+    """The rows for which the condition is true; it may fail on rows."""
     return relation.with_(frame=relation.frame.where(guarded(condition)))
 
 
 def computed(step: Step) -> dict[str, Column]:
-    """The computed columns, of the row that comes in."""
+    """The computed columns, of the input's row."""
     item = step.input.item
     return {name: evaluated(fn, item) for name, fn in step.arg("computed")}
 
@@ -276,10 +276,10 @@ def spread(step: Step, whole: Column, item: ItemType) -> Relation:
     return relation.with_(frame=frame, item=step.item)
 
 
-# Items on which functions fail, told apart from the others.
+# Quarantine: items on which functions fail, separated from the others.
 #
-# Where Spark computes the functions, all items are fitting as long as no guard fails: then the
-# range runs again with the function in Python, which tells of each item.
+# Where Spark computes the functions, all items are fitting as long as no guard fails. If one fails,
+# the range runs again with the function in Python, which decides for each item.
 
 
 @lowers("fitting")
@@ -294,7 +294,7 @@ def fitting(step: Step) -> Relation:
 
 @lowers("failing")
 def failing(step: Step) -> Relation:
-    """The other items, each with which function fails on it and why."""
+    """The other items, each with the function that fails on it and the reason."""
     attempt = CallAttempt.of(step.node.args, step.input.item)
     try:
         none = kept(step.input, _surely(attempt, fits=False))
@@ -305,10 +305,10 @@ def failing(step: Step) -> Relation:
 
 
 def _surely(attempt: CallAttempt, *, fits: bool) -> Column:
-    """A condition that is true of all items if they are to fit, else of none; where a guard of a
-    function fails, so does the job.
+    """A condition that is true of all items if `fits`, else of none; where a guard of a function
+    fails, the job fails.
 
-    Spark computes nothing that it can do without, so the condition seems to depend on the results,
+    Spark computes nothing that it does not need, so the condition formally depends on the results,
     and on the partition.
     """
     known: Column = F.spark_partition_id() >= 0 if fits else F.spark_partition_id() < 0
@@ -319,7 +319,7 @@ def _surely(attempt: CallAttempt, *, fits: bool) -> Column:
 
 
 def _computed(attempt: CallAttempt, fn: Fn) -> Column:
-    """The results of a function, as its operator has them."""
+    """The results of a function, in the form that its operator reads."""
     args, result = ((F.col(ITEM), attempt.item),), attempt.result(fn)
     match attempt.use:
         case Use.TEST:
@@ -361,7 +361,8 @@ def _named(step: Step, call: Callable[[Any], Any], returns: ItemType) -> Fn:
     return Fn(name, f"function#{step.node.id}", ("x",), call, returns=returns)
 
 
-# The part of a stream that one of several shards has: Spark's hash of the fields, or Python's.
+# The part of a stream that belongs to one of several shards: by Spark's hash of the fields, or
+# Python's.
 
 
 @lowers("of_shard")
@@ -379,7 +380,7 @@ def of_shard(step: Step) -> Relation:
 
 
 def _by_function(step: Step, shard: int, shards: int) -> Column:
-    """A function that fails decides too, which only Python can tell."""
+    """The shard of an item whose function may fail; only Python can decide it."""
     fn, item = step.arg("f"), step.input.item
     routed = router((), fn, item, shards)
 
@@ -398,7 +399,7 @@ def _field(column: Column, item: ItemType, path: FieldPath) -> tuple[Column, Ite
 
 
 def _hashed(column: Column, item: ItemType) -> Iterator[Column]:
-    """The columns of which Spark's hash is that of `hydro_core.types.routing`."""
+    """The columns whose Spark hash equals that of `hydro_core.types.routing`."""
     match item:
         case Tuple() | Row():
             for i in range(len(item.fields)):

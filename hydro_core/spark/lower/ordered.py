@@ -46,15 +46,15 @@ from hydro_core.spark.lower.registry import Step, lowers
 from hydro_core.types.item import Decimal as DecimalType
 from hydro_core.types.item import ItemType, Scalar, is_integer
 
-# Rows with what tells their places among those of their key, as columns to make windows of.
+# Rows with their places among the rows of their key, as columns for windows.
 #
-# What functions of the program give stands in columns of its own, made before any window: so each
+# Results of the program's functions are columns of their own, computed before any window: so each
 # is computed once for a row, and Python may compute it.
 
 
 def within_before(spark: SparkSession, window: WindowSpec, far: Column) -> WindowSpec:
-    """The window over the rows at most so far before each in its order, and those equal to it,
-    whatever type that has: Spark's own interface for Python takes whole numbers of 64 bits alone.
+    """The window over the rows at most `far` before each in its order, and its peers, for any type:
+    Spark's own interface for Python accepts only whole numbers of 64 bits.
 
     Args:
         spark: the session.
@@ -69,21 +69,21 @@ def within_before(spark: SparkSession, window: WindowSpec, far: Column) -> Windo
 
 
 def _single(jvm: Any, name: str) -> Any:
-    """The object of Scala that is called so."""
+    """The Scala object with the name."""
     module = f"org.apache.spark.sql.internal.WindowFrame${name}$"
     return jvm.java.lang.Class.forName(module).getField("MODULE$").get(None)
 
 
 ROW = "row"
-"""The row as it came; `item` may have more columns."""
+"""The row as it was read; `item` may have more columns."""
 PLACE = "place"
-"""What rows are ordered by."""
+"""The order of the rows."""
 VALUE = "value"
-"""The same as it is in the rows, where that is one column or function."""
+"""The order as it is in the rows, if it is one column or function."""
 MEASURE = "measure"
 """The number in which distances between rows are measured."""
 MOST = 2**31 - 1
-"""No key has more rows."""
+"""Upper bound of the rows of a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +97,9 @@ class KeyPlaces:
     is_ordered: bool
     descending: bool
     by_ticks: bool = True
-    """Whether the rows of a key at different ticks are apart; else they stand one after another."""
+    """True if the rows of a key at different ticks are separate; else they are one sequence."""
     ties: tuple[str, ...] = ()
-    """The columns by which equal rows of a key go."""
+    """The columns that order equal rows of a key."""
 
     def whole(self) -> WindowSpec:
         """All rows of the key."""
@@ -123,11 +123,11 @@ class KeyPlaces:
 def places(
     step: Step, functions: Sequence[OverFunction] = (), carried: Sequence[str] = ()
 ) -> tuple[KeyPlaces, list[OverFunction]]:
-    """The rows of a step's input with their places, and functions of `over` that are of columns.
+    """The rows of a step's input with their places, and functions of `over` on columns.
 
     Args:
         step: the operator.
-        functions: those of `over` that are to be computed.
+        functions: the functions of `over` that are to be computed.
         carried: further columns of the rows.
     """
     item, args = step.input.item, step.node.args
@@ -171,7 +171,7 @@ def in_own_order(step: Step, rows: Relation) -> Relation:
 
 
 def order_type(step: Step) -> ItemType | None:
-    """The type of what rows are ordered by, where that is one column or function."""
+    """The type of the order of the rows, if it is one column or function."""
     order = list(_parts(step.arg("order"), step.input.item))
     return order[0][1] if len(order) == 1 else None
 
@@ -179,7 +179,7 @@ def order_type(step: Step) -> ItemType | None:
 def _parts(
     named_by: tuple[str, ...] | Fn | None, item: ItemType
 ) -> Iterator[tuple[Column, ItemType]]:
-    """What an argument, columns or a function, is for an item."""
+    """The values of an argument, columns or a function, for an item."""
     if isinstance(named_by, Fn):
         yield evaluated(named_by, item), fn_type(named_by, item)
     elif named_by:
@@ -207,14 +207,16 @@ _WIDE = "decimal(20,0)"
 
 
 def has_measure(of: ItemType) -> bool:
-    """Whether there are distances between items of the type."""
+    """True if items of the type have distances."""
     if isinstance(of, DecimalType) or is_integer(of):
         return True
     return isinstance(of, Scalar) and of.name in ("float", "double", "date", *_IN_TIME)
 
 
 def _measure(column: Column, of: ItemType) -> Column:
-    """A number between which there are the distances of items of the type, none beyond it."""
+    """A number whose differences are the distances of items of the type; null without a
+    distance.
+    """
     if not isinstance(of, Scalar):
         return column
     if of.name == "date":
@@ -227,7 +229,7 @@ def _measure(column: Column, of: ItemType) -> Column:
 
 
 def measured(distance: Distance, of: ItemType) -> Column:
-    """A distance in the measure of items of the type; what is less than its unit does not count."""
+    """A distance in the measure of items of the type, rounded down to its unit."""
     if isinstance(of, DecimalType):
         whole = _floor(
             Fraction(distance) if not isinstance(distance, timedelta) else Fraction(0), of.scale
@@ -249,11 +251,11 @@ def _floor(distance: Fraction, scale: int) -> Decimal:
 
 
 def limited(number: int) -> int:
-    """A number of rows, as Spark takes it."""
+    """A number of rows, limited to Spark's range."""
     return min(number, MOST)
 
 
-# What goes by the order of a key's rows: columns made of their places, the first of them.
+# Operators by the order of a key's rows: columns from their places, and the first rows.
 
 
 _FIRST, _HERE = Window.unboundedPreceding, Window.currentRow
@@ -281,7 +283,7 @@ def _with_columns(step: Step) -> Relation:
 
 @lowers("top")
 def top(step: Step) -> Relation:
-    """The first n rows of each key, and those equal to the last of them if ties are wanted."""
+    """The first n rows of each key, and the ties of the last of them if wanted."""
     return several_by_key(step, first_rows)
 
 
@@ -298,7 +300,7 @@ def first_rows(step: Step) -> Relation:
 
 
 def _keyed(step: Step) -> Step:
-    """The step with its rows cut wherever one of their key comes or goes."""
+    """The step with its rows split wherever one of their key starts or ends."""
     by = step.arg("by")
     keys = key_of(F.col(ITEM), step.input.item, by) if isinstance(by, tuple) else ()
     return step.with_(inputs=(in_stretches(step.with_(inputs=(step.input.unordered(),)), keys),))
@@ -331,7 +333,7 @@ def _scans(step: Step) -> Relation:
 
 
 def _in_order(step: Step) -> Step:
-    """The step with its rows cut wherever one of their key comes or goes, and in their order."""
+    """The step with its rows split wherever one of their key starts or ends, and in their order."""
     keys = key_of(F.col(ITEM), step.input.item, group_key(step.node))
     rows = in_stretches(step.with_(inputs=(step.input.unordered(),)), keys)
     return step.with_(inputs=(in_own_order(step, rows),))
@@ -345,40 +347,40 @@ def numbered(found: KeyPlaces) -> KeyPlaces:
 
 @dataclass(slots=True)
 class KeyWindows:
-    """The windows that are computed of some rows: each is a column, of which results are made."""
+    """The windows over some rows: each is a column, from which results are computed."""
 
     step: Step
     places: KeyPlaces
     order: ItemType | None
-    """The type of what the rows are ordered by, where that is one column."""
+    """The type of the order of the rows, if it is one column."""
     started: Column | None = None
-    """Where the first row's session began; None: at that row."""
+    """The start of the first row's session; None: that row."""
     found: list[Column] = field(default_factory=list)
     further: list[Column] = field(default_factory=list)
-    """Those that are of others."""
+    """Windows over the results of windows."""
 
     @property
     def spark(self) -> SparkSession:
         return self.step.spark
 
     def of(self, function: Column, window: WindowSpec) -> Column:
-        """What a function of windows gives for each row."""
+        """The value of a window function for each row."""
         self.found.append(function.over(window).alias(f"w{len(self.found)}"))
         return F.col(f"w{len(self.found) - 1}")
 
     def of_others(self, function: Column, window: WindowSpec) -> Column:
-        """The same of what has been made of windows."""
+        """The value of a window function over the results of windows."""
         self.further.append(function.over(window).alias(f"z{len(self.further)}"))
         return F.col(f"z{len(self.further) - 1}")
 
     def computed(self) -> DataFrame:
-        """The rows with all of them."""
+        """The rows with all windows."""
         frame = self.places.frame.select("*", *self.found) if self.found else self.places.frame
         return frame.select("*", *self.further) if self.further else frame
 
 
 def column_of(work: KeyWindows, function: OverFunction, result: ItemType) -> Column:
-    """The column that a function gives, of the windows that it needs."""
+    """The column of a function, from the windows that it needs."""
     of = aggregate_of(function)
     if of is None:
         found = _COLUMNS[function.function](work, function, result)
@@ -409,7 +411,7 @@ def _shifted(
     def column(work: KeyWindows, function: OverFunction, result: ItemType) -> Column:
         value, _ = named(F.col(ITEM), work.places.item, argument(function, "v"))
         rows, default = limited(argument(function, "n")), argument(function, "default")
-        # In a struct a null is told from a row that is missing.
+        # The struct distinguishes a null from a missing row.
         there = work.of(shift(F.struct(value.alias("v")), rows), work.places.by_rows())
         return F.when(there.isNotNull(), there.getField("v").cast(spark_type(result))).otherwise(
             literal(default, result)
@@ -419,7 +421,7 @@ def _shifted(
 
 
 def _session(work: KeyWindows, function: OverFunction, _: ItemType) -> Column:
-    """The order of the last row before which a session began, this one included."""
+    """The order of the last row up to this one at which a session began."""
     gap, order = distance_of(function), work.order
     assert gap is not None
     assert order is not None

@@ -47,11 +47,11 @@ from hydro_core.ticks.untimed import refuse_untimed
 from hydro_core.types.item import Row
 from hydro_core.types.values import since_epoch
 
-# `persist`: rows that stay, or leave by a time of theirs, which tells each one's last tick.
+# `persist`: rows that stay, or expire by a time of theirs, which determines each one's last tick.
 
 
 _LEAVES = "leaves"
-"""The column of the moment from which on a row is gone."""
+"""The column of the moment from which on a row has expired."""
 
 
 @lowers("persist")
@@ -60,14 +60,14 @@ def persist(step: Step) -> Relation:
     bound = TimeBound.of(step.node)
     if bound is None:
         return step.relation(Kind.H, additions(step))
-    # Those that are too old when they come, and those without a time, are never there.
+    # Rows that are too old at their arrival, and rows without a time, are never valid.
     return of_versions(step, _with_ends(step, bound).where(F.col(TICK) < F.col(UNTIL)))
 
 
 def _with_ends(step: Step, bound: TimeBound) -> DataFrame:
-    """The additions (item, t, until) that were there before the range, or may be in it.
+    """The additions (item, t, until) that were valid before the range, or may be in it.
 
-    They are there until the first tick whose end is `bound` after their time, or more.
+    They are valid until the first tick whose end is `bound` after their time, or more.
     """
     at = F.unix_micros(F.col(ITEM).getField(bound.column).cast("timestamp"))
     found = additions(step if step.clock else step.with_(past=_stored(step, bound))).withColumn(
@@ -86,9 +86,9 @@ def _with_ends(step: Step, bound: TimeBound) -> DataFrame:
 
 
 def _stored(step: Step, bound: TimeBound) -> DataFrame | None:
-    """The stored rows that are there before the range; if only changes are asked for, that leave.
+    """The stored rows that are valid before the range; for updates alone, those that expire in it.
 
-    Spark asks the files' statistics for such rows.
+    Spark prunes files by their statistics for such rows.
     """
     if step.past is None:
         return None
@@ -99,14 +99,14 @@ def _stored(step: Step, bound: TimeBound) -> DataFrame | None:
 
 
 def _moment(step: Step, bound: TimeBound, end: int) -> Column:
-    """The latest time of rows that have left at an end."""
+    """The latest time of rows that have expired at an end."""
     moment = F.timestamp_micros(F.lit(end - bound.micros))
     item = step.item.column(bound.column) if isinstance(step.item, Row) else None
     return moment if item is None else moment.cast(str(item))
 
 
 def _ends(step: Step) -> list[int]:
-    """When the tick before the range ends, and those of the range."""
+    """The ends of the tick before the range, and of those in the range."""
     found: list[int] = []
     for tick in range(step.first, step.last + 1):
         start, end = step.times.get(tick, (None, None))
@@ -117,7 +117,7 @@ def _ends(step: Step) -> list[int]:
 
 
 def _first_of(ends: Sequence[Column], first: int) -> Column:
-    """The first tick that ends when a row leaves, or after; these begin with `first`."""
+    """The first tick whose end is at or after a row's expiry; the ends begin with tick `first`."""
     found = F.lit(FOREVER)
     for place, end in reversed(list(enumerate(ends))):
         found = F.when(F.col(_LEAVES) <= end, F.lit(first + place)).otherwise(found)
@@ -125,13 +125,13 @@ def _first_of(ends: Sequence[Column], first: int) -> Column:
 
 
 _FEW = 8
-"""Of so many ticks the ends are compared one after the other."""
+"""Most ticks whose ends are compared one after the other."""
 
 
 def _first_end(ends: Sequence[int], first: int) -> Column:
-    """The same of known ends: where they are many, they are looked up in a table of equal steps.
+    """The same for constant ends: many ends are looked up in a table of equal steps.
 
-    A step is as long as the shortest tick, so that one tick ends in it at most.
+    A step is as long as the shortest tick, so that at most one tick ends in it.
     """
     if len(ends) <= _FEW:
         return _first_of([F.lit(end) for end in ends], first)
@@ -153,7 +153,7 @@ def _longs(values: Sequence[int]) -> Column:
     return F.expr(f"array({', '.join(f'{value}L' for value in values)})")
 
 
-# What was there before: histories, the last ticks, the tick before.
+# Rows of earlier ticks: histories, the last ticks, the tick before.
 
 
 @lowers("old")
@@ -180,13 +180,13 @@ def later(frame: DataFrame) -> DataFrame:
 
 @lowers("window")
 def window(step: Step) -> Relation:
-    """`Σ_{t−n<s≤t} a_s`: an addition is there for n ticks, and goes when they are over."""
+    """`Σ_{t−n<s≤t} a_s`: an addition is valid for n ticks."""
     return of_versions(step, additions(step).withColumn(UNTIL, F.col(TICK) + step.arg("n")))
 
 
 @lowers("prev")
 def prev(step: Step) -> Relation:
-    """`a_{t−1}`: the rows a tick later, and at the first tick those that are stored of the tick
+    """`a_{t−1}`: the rows a tick later, and at the first tick the stored rows of the tick
     before.
     """
     log = step.log
@@ -220,34 +220,34 @@ def _prev(step: Step) -> Relation:
 
 
 def _stored_before(step: Step) -> Relation:
-    """The items of the tick before the range, as events of its first tick."""
+    """The items of the tick before the range, as a batch of its first tick."""
     order = [F.col(ORD)] if step.ordered else []
     frame = last_stored(step).select(ITEM, F.lit(step.first).cast("long").alias(TICK), *order)
     return step.relation(Kind.E, frame, ordered=step.ordered)
 
 
 def last_stored(step: Step) -> DataFrame:
-    """What is stored of the tick before the range; a slot may hold more."""
+    """The stored rows of the tick before the range; a state table may hold more."""
     stored = empty(step) if step.past is None else step.past
     return stored.where(F.col(TICK) == step.first - 1)
 
 
 def _shifted(relation: Relation, last: int) -> Relation:
-    """The rows of the range, a tick later, as far as they are still in it."""
+    """The rows of the range, a tick later, without those that leave the range."""
     frame = relation.frame.where(F.col(TICK) < last)
     if relation.kind is Kind.G:
         frame = frame.withColumn(UNTIL, F.least(F.col(UNTIL), F.lit(FOREVER - 1)) + 1)
     return relation.with_(frame=later(frame))
 
 
-# What differs from the tick before.
+# Differences from the tick before.
 
 
 def first_seen(step: Step, known: Relation | None, *, once: bool = False) -> Relation:
-    """`x = difference(d, old x)`: each item at its first tick of all, with its copies of that tick.
+    """`x = difference(d, old x)`: each item at its first tick ever, with its copies of that tick.
 
-    So it is by key. What is known are items with the keys of earlier ranges; `once`: of the copies
-    one is given.
+    The same for the first tick of a key. `known` are items with the keys of earlier ranges; `once`:
+    one of the copies is given.
     """
     relation = step.input.unordered() if once else step.input
     keys = _seen_by(step, relation)
@@ -264,7 +264,7 @@ def first_seen(step: Step, known: Relation | None, *, once: bool = False) -> Rel
 
 
 def _seen_by(step: Step, relation: Relation) -> list[Column]:
-    """What of the items is seen for the first time: all, or the key of the join."""
+    """The part of an item whose first occurrence counts: the whole item, or the key of the join."""
     cls = step.node.cls
     if isinstance(cls, KeyMatch) and cls.compares is MatchCondition.ITEMS:
         return [F.col(ITEM)]
@@ -273,7 +273,9 @@ def _seen_by(step: Step, relation: Relation) -> list[Column]:
 
 @lowers("delta")
 def delta(step: Step) -> Relation:
-    """`a_t ∸ a_{t−1}`: what a history adds, else the positive changes, as often as they count."""
+    """`a_t ∸ a_{t−1}`: the additions of a history, else the updates with positive counts, in that
+    multiplicity.
+    """
     if step.input.kind is Kind.H:
         return step.relation(Kind.E, step.input.unordered().new(step.first).frame)
     net = _changes(step).where(F.col(COUNT) > 0)
@@ -288,7 +290,9 @@ def changes(step: Step) -> Relation:
 
 
 def _changes(step: Step) -> DataFrame:
-    """(item, t, n), an item once in a tick: as told, or by what is stored of the tick before."""
+    """(item, t, n), an item once in a tick: from the changelog, or from the stored rows of the tick
+    before.
+    """
     relation = step.input.unordered()
     if step.input.changes is not None or relation.kind is Kind.H:
         return consolidated(changes_of(step.input, step.first).frame)
@@ -301,12 +305,12 @@ def _changes(step: Step) -> DataFrame:
     return consolidated(changes)
 
 
-# Items that commands put and delete.
+# Items that commands insert and delete.
 
 
 @lowers("persist_mut")
 def persist_mut(step: Step) -> Relation:
-    """Each copy is there from its tick until that of the next delete of its item."""
+    """Each copy is valid from its tick until that of the next delete of its item."""
     found = _commands(step, (F.col(ITEM),))
     in_time = Window.partitionBy("x0").orderBy(TICK, ORD)
     following = in_time.rowsBetween(1, Window.unboundedFollowing)
@@ -317,7 +321,7 @@ def persist_mut(step: Step) -> Relation:
 
 @lowers("persist_mut_keyed")
 def persist_mut_keyed(step: Step) -> Relation:
-    """Each value is there from its tick until that of the next command for its key."""
+    """Each value is valid from its tick until that of the next command for its key."""
     found = _commands(step, (F.col(ITEM).getField("_1"), F.col(ITEM).getField("_2")))
     in_tick = Window.partitionBy("x0", TICK).orderBy(F.desc(ORD))
     latest = found.rows.withColumn("place", F.row_number().over(in_tick)).where(F.col("place") == 1)
@@ -328,16 +332,16 @@ def persist_mut_keyed(step: Step) -> Relation:
 
 @dataclass(frozen=True, slots=True)
 class _Commands:
-    """What the commands of a range are, and what they find."""
+    """The commands of a range, and the stored rows that they affect."""
 
     rows: DataFrame
-    """(t, ord, is_delete, x0, …), after those that would give what was there before them."""
+    """(t, ord, is_delete, x0, …), preceded by commands that would insert the stored rows."""
     other_keys: DataFrame | None
-    """The log of what was there, without what a command may change."""
+    """The changelog of stored rows, without those that a command may change."""
 
 
 def _commands(step: Step, stored: Sequence[Column]) -> _Commands:
-    """The commands of the range; `stored` are the operands of an item that is there."""
+    """The commands of the range; `stored` are the operands of a stored item."""
     now = _given(step, len(stored))
     if step.log is None:
         before = last_stored(step) if step.past is not None else None
@@ -373,7 +377,7 @@ def _given(step: Step, operands: int) -> DataFrame:
 
 
 def _versions(step: Step, found: _Commands, ends: DataFrame, item: Column) -> Relation:
-    """The rows that commands leave, with what they change."""
+    """The rows that commands leave, with their updates."""
     puts = ends.where(guarded(~F.col("is_delete"))).select(item.alias(ITEM), TICK, UNTIL)
     puts = puts.where(F.col(TICK) < F.col(UNTIL))
     frame = since(puts, step.first)

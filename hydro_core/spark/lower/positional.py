@@ -21,7 +21,7 @@ from hydro_core.spark.lower.items import (
 from hydro_core.spark.lower.registry import Step, lowers, per_tick
 from hydro_core.spark.lower.relations import positioned
 
-# The order of a tick's items: made, observed, counted, and that of two streams side by side.
+# The order of a tick's items: imposed, observed, counted, and zipped.
 
 
 @lowers("sort")
@@ -32,7 +32,7 @@ def sort(step: Step) -> Relation:
 
 @lowers("sort_by_key")
 def sort_by_key(step: Step) -> Relation:
-    """The items by `f(x)`; ties by the item, ascending whatever the direction."""
+    """The items by `f(x)`; ties by the item, ascending in either direction."""
     fn, item = step.arg("f"), step.input.item
     key = evaluated(fn, item)
     if step.arg("descending"):
@@ -102,14 +102,14 @@ def scan_keyed(step: Step) -> Relation:
 @lowers("zip")
 @per_tick
 def zip_(step: Step) -> Relation:
-    """Position by position, as long as both have items."""
+    """Pairs of items with equal positions, up to the end of the shorter side."""
     return _zipped(step, "inner")
 
 
 @lowers("zip_longest")
 @per_tick
 def zip_longest(step: Step) -> Relation:
-    """Position by position, the shorter side padded with null."""
+    """Pairs of items with equal positions, the shorter side padded with null."""
     return _zipped(step, "full")
 
 

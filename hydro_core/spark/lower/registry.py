@@ -32,7 +32,7 @@ from hydro_core.types.item import ItemType
 
 
 NUMBER = "\0"
-"""Where a refusal names the number."""
+"""The number's position in a refusal."""
 
 
 def fail(
@@ -44,7 +44,7 @@ def fail(
     tick: Column | None = None,
     number: Column | None = None,
 ) -> Column:
-    """A column that has no value: wherever it is evaluated, the tick is refused, on this item."""
+    """A column without a value: evaluating it fails the tick, with this item in the message."""
     known = payload(fn, f"`{node.op.called}`", refusal.reason, refusal.cure)
     if known["span"] is None and node.span is not None:
         s = node.span
@@ -61,9 +61,9 @@ def fail(
 
 # The lowerings by operator name: `@lowers("delta")` on a function from a `Step` to a `Relation`.
 #
-# A lowering is a function of DataFrames: it starts no job. What it gives holds in the range
-# [first, last], and has the item type of the operator's output; the executor brings it to the
-# kind and order that the plan says.
+# A lowering is a function of DataFrames: it starts no job. Its result holds in the range [first,
+# last], and has the item type of the operator's output; the executor converts it to the kind and
+# order of the plan.
 
 
 Lowered = Relation | Mapping[str, Relation]
@@ -86,24 +86,24 @@ class Step:
     last: int
     spark: SparkSession
     singles: tuple[bool, ...] = ()
-    """Which inputs surely have at most one item in each tick."""
+    """For each input, True if it has at most one item in each tick."""
     keys: tuple[Key | None, ...] = ()
-    """By which key an input surely has at most one item of each in a tick."""
+    """For each input, a key with at most one item for each of its values in a tick."""
     past: DataFrame | None = None
-    """What the node's slot holds: rows `item, t[, ord]`."""
+    """The rows of the node's state table: `item, t[, ord]`."""
     log: DataFrame | None = None
-    """The log of changes, rows `item, t, n`, of which `past` is the sum."""
+    """The stored changelog, rows `item, t, n`; `past` is its sum."""
     source: DataFrame | None = None
     """The batches of a source: rows `item, t`."""
     times: Times = field(default_factory=dict)
     clock: Callable[[], DataFrame] | None = None
-    """The rows `t, tick, start, end` of the range where its ticks stand for others."""
+    """The rows `t, tick, start, end` of the range where its ticks represent others."""
     form: Form = Form.VALUES
-    """How the output is told."""
+    """The representation of the output."""
     alone: bool = False
-    """Nobody needs more of it: of a history only the rows of the range, else only the changes."""
+    """True if readers need only the rows of the range (of a history), or only the updates."""
     materialize: Materialize = checkpointed
-    """How streams are computed once that several read."""
+    """Computes a stream once that has several readers."""
 
     @property
     def input(self) -> Relation:
@@ -117,7 +117,7 @@ class Step:
 
     @property
     def is_tick(self) -> bool:
-        """Whether the range is a single tick."""
+        """True if the range is a single tick."""
         return self.first == self.last
 
     def arg(self, name: str) -> Any:
@@ -129,7 +129,7 @@ class Step:
         return replace(self, **changes)
 
     def as_events(self) -> Step:
-        """The same step, every input as events."""
+        """The same step, every input as batches."""
         return self.with_(inputs=tuple(r.events(self.first, self.last) for r in self.inputs))
 
     def projected(self, made: Column) -> Relation:
@@ -143,7 +143,7 @@ class Step:
 
 Lowering = Callable[[Step], Lowered]
 LOWERINGS: dict[str, Lowering] = {}
-"""By the names of all operators."""
+"""The lowerings by the names of all operators."""
 
 
 def lowers(*names: str) -> Callable[[Lowering], Lowering]:
@@ -160,14 +160,14 @@ def lowers(*names: str) -> Callable[[Lowering], Lowering]:
 
 
 def per_tick(lowering: Lowering) -> Lowering:
-    """A lowering that gets all inputs as events: exact for every kind, at the price of rows times
+    """A lowering that gets all inputs as batches: exact for every kind, at the cost of rows times
     ticks.
     """
     return lambda step: lowering(step.as_events())
 
 
 def lower(step: Step) -> Lowered:
-    """The node's output in the range, in the kind and order that the plan says."""
+    """The node's output in the range, in the kind and order of the plan."""
     with python_columns() as in_python:
         found = LOWERINGS[step.node.op.name](step)
     known: Callable[[Relation], Relation] = _lying_together if in_python.made else lambda r: r
@@ -177,7 +177,7 @@ def lower(step: Step) -> Lowered:
 
 
 def _lying_together(relation: Relation) -> Relation:
-    """The relation, of which Spark knows that it is in one partition where it has few rows."""
+    """The relation, which Spark knows to be in one partition if it has few rows."""
     changes = relation.changes
     if changes is not None:
         changes = changes.with_(frame=together(changes.frame))
@@ -185,14 +185,14 @@ def _lying_together(relation: Relation) -> Relation:
 
 
 def fitted(relation: Relation, step: Step) -> Relation:
-    """The relation in the kind and order that the plan says."""
+    """The relation in the kind and order of the plan."""
     if not step.ordered:
         relation = relation.unordered()
     return as_kind(relation, step.kind, step.first)
 
 
 def as_kind(relation: Relation, kind: Kind, first: int) -> Relation:
-    """The same rows as rows of another kind; every kind can be written as a general one."""
+    """The same rows as rows of another kind; every kind can be converted to a changelog stream."""
     if relation.kind is kind:
         return relation
     if kind is Kind.G:
@@ -203,8 +203,8 @@ def as_kind(relation: Relation, kind: Kind, first: int) -> Relation:
             F.col(ITEM), start.alias(TICK), until.cast("long").alias(UNTIL), *order
         )
         return relation.with_(kind=kind, frame=frame)
-    # Only a stream without rows is given as another kind than the plan's, for it has none of its
-    # own, and pairs that are all new: they are events of the ticks at which they begin.
+    # Only two streams are given as another kind than the plan's: a stream without rows, and pairs
+    # that are all new, which are rows of the ticks at which they start.
     if relation.kind is Kind.G:
         return relation.with_(kind=kind, frame=relation.frame.drop(UNTIL))
     return relation.with_(kind=kind)

@@ -29,11 +29,11 @@ from hydro_core.spark.lower.registry import Step, as_kind
 from hydro_core.spark.session.session import has_few_rows
 from hydro_core.types.item import ItemType
 
-# Rows of relations: none, one for each tick, added up, of a wider type, numbered.
+# Rows of relations: none, one for each tick, sums, conversions, positions.
 
 
 def positioned(relation: Relation) -> DataFrame:
-    """Events (item, t, ord) with the position within the tick, from 0, as `ord`."""
+    """Batches (item, t, ord) with the position within the tick, from 0, as `ord`."""
     in_order = Window.partitionBy(TICK).orderBy(ORD)
     position = (F.row_number().over(in_order) - 1).cast("long")
     return relation.frame.select(ITEM, TICK, position.alias(ORD))
@@ -47,7 +47,7 @@ def empty(step: Step) -> DataFrame:
 def empty_frame(spark: SparkSession, item: ItemType) -> DataFrame:
     """A frame (item, t) of items of this type, without rows."""
     item_column = F.lit(None).cast(spark_type(item)).alias(ITEM)
-    # Of what is filtered out as a whole Spark knows that it is nothing, and leaves it out of plans.
+    # Spark knows that a filter with a false condition has no rows, and prunes it from plans.
     no_rows = spark.range(0).where(F.lit(False))
     return no_rows.select(item_column, F.col("id").alias(TICK))
 
@@ -66,7 +66,7 @@ def stretches(cuts: DataFrame, last: int) -> DataFrame:
 
 
 def written_as(relation: Relation, item: ItemType) -> Relation:
-    """The same items, as items of a type that holds them all."""
+    """The same items, as items of a wider type."""
     if relation.item == item:
         return relation
     return relation.with_items(convert(F.col(ITEM), relation.item, item), item)
@@ -81,7 +81,7 @@ def added_up(relations: Sequence[Relation], item: ItemType, kind: Kind, first: i
 
 
 def one_after_another(first: Relation, second: Relation) -> Relation:
-    """The rows of two ordered streams of one kind, in a tick those of the first one first."""
+    """The rows of two ordered streams of one kind; within a tick those of the first precede."""
     frames = (
         part.frame.withColumnRenamed(ORD, f"{ORD}{i}").withColumn("side", F.lit(i))
         for i, part in enumerate((first, second))
@@ -97,13 +97,15 @@ def united(frames: list[DataFrame]) -> DataFrame:
 
 
 def gathered(frame: DataFrame) -> DataFrame:
-    """The rows of a sum in no more partitions than a shuffle has: sums of sums would multiply."""
+    """The rows of a sum in at most as many partitions as a shuffle has: sums of sums would
+    multiply.
+    """
     if has_few_rows(frame.sparkSession):
         return frame
     return frame.coalesce(int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1))
 
 
-# Keys by which rows meet: as columns of both sides, as conditions, and to leave rows out early.
+# Lookup keys: as columns of both sides, as conditions, and as early filters.
 
 
 Keys = tuple[Sequence[Column], Sequence[Column]]
@@ -142,11 +144,11 @@ def key_parts(count: int) -> list[Column]:
 
 
 def guarded(condition: Column) -> Column:
-    """A condition that Spark evaluates where it stands.
+    """A condition that Spark does not move.
 
-    Spark would move a filter below a join that comes before it, and then call its function on
-    items that never reach the filter; on those it may fail. A condition that seems to depend on
-    the partition is not moved.
+    Spark would move a filter below a join that precedes it, and then call its function on items
+    that never reach the filter; on those it may fail. A condition that formally depends on the
+    partition is not moved.
     """
     return F.when(F.spark_partition_id() >= 0, condition).otherwise(F.lit(False))
 
@@ -164,7 +166,7 @@ def all_of(conditions: Sequence[Column]) -> Column:
 
 
 def narrowly(relation: Relation, narrow: Narrow) -> DataFrame:
-    """The rows that matter, as early as the relation can tell."""
+    """The rows that pass the filter, applied as early as the relation permits."""
     return narrow(relation.frame) if relation.narrowed is None else relation.narrowed(narrow)
 
 
@@ -174,21 +176,21 @@ def keys_alone(frame: DataFrame, keys: Sequence[Column]) -> DataFrame:
 
 
 FEW_KEYS = 200_000
-"""Up to so many rows of new keys are sent to where what is stored is, which then is not sorted."""
+"""Most rows of new keys that are broadcast to the stored rows, which then need no sort."""
 
 
 def few_keys(keys: DataFrame, count: int | None) -> DataFrame:
-    """The keys, as they look for their rows among what is stored; None: they are not counted."""
+    """The keys, prepared for a lookup among the stored rows; None: they are not counted."""
     return F.broadcast(keys) if count is not None and count <= FEW_KEYS else keys
 
 
 def with_keys_of(others: DataFrame, mine: Sequence[Column]) -> Narrow:
-    """Leaves the rows whose keys `mine` are in a row of `others`, which has nothing but keys."""
+    """Selects the rows whose keys `mine` are in a row of `others`, which has nothing but keys."""
     return _by_keys_of(others, mine, "left_semi")
 
 
 def without_keys_of(others: DataFrame, mine: Sequence[Column]) -> Narrow:
-    """Leaves the rows whose keys `mine` are in no row of `others`, which has nothing but keys."""
+    """Selects the rows whose keys `mine` are in no row of `others`, which has nothing but keys."""
     return _by_keys_of(others, mine, "left_anti")
 
 
@@ -200,7 +202,9 @@ def _by_keys_of(others: DataFrame, mine: Sequence[Column], how: str) -> Narrow:
 
 
 def meeting(relation: Relation, other: Relation, keys: Sequence[Sequence[Column]]) -> Relation:
-    """Without what meets nothing on the other side, where finding that out early saves work."""
+    """The relation without rows that have no match on the other side, if an early filter saves
+    work.
+    """
     mine, theirs = keys
     if relation.narrowed is None or other.narrowed is not None or not mine:
         return relation
@@ -208,7 +212,7 @@ def meeting(relation: Relation, other: Relation, keys: Sequence[Sequence[Column]
     return relation.with_(frame=relation.narrowed(narrow))
 
 
-# The rows of a relation whose key is, or is not, in another; when a key is there at all.
+# The rows of a relation whose key is, or is not, in another; the intervals in which a key exists.
 
 
 def semi_join(left: Relation, right: Relation, keys: Keys, ticks: Range) -> Relation:
@@ -223,7 +227,7 @@ def semi_join(left: Relation, right: Relation, keys: Keys, ticks: Range) -> Rela
 def anti_join(left: Relation, right: Relation, keys: Keys, ticks: Range) -> Relation:
     """The left rows, at the ticks at which their key is not on the right.
 
-    Events stay, all else becomes general.
+    Batch rows stay such; all others become a changelog stream.
     """
     if ticks.is_tick:
         left, right = left.events(ticks.first, ticks.last), right.events(ticks.first, ticks.last)
@@ -250,7 +254,7 @@ def anti_join(left: Relation, right: Relation, keys: Keys, ticks: Range) -> Rela
 def _of_events(
     left: Relation, right: Relation, keys: Keys, ticks: Range, *, there: bool
 ) -> Relation:
-    """The events whose key is, or is not, on the right."""
+    """The batch rows whose key is, or is not, on the right."""
     how = "left_semi" if there else "left_anti"
     if ticks.is_tick or right.kind is Kind.E:
         return selected(left, right, keys, ticks, how)
@@ -265,9 +269,9 @@ def _of_events(
 def selected(
     left: Relation, right: Relation, keys: Keys, ticks: Range, how: str, *, never_null: bool = False
 ) -> Relation:
-    """The left rows that Spark's semi or anti join leaves; they lie by their own columns then.
+    """The left rows of Spark's semi or anti join, partitioned by their own columns.
 
-    Keys that are `never_null` are compared as they are.
+    Keys that are `never_null` are compared without null safety.
     """
     right = meeting(right, left, keys[::-1])
     theirs = [F.col(f"r_k{i}") for i in range(len(keys[1]))]
@@ -281,8 +285,8 @@ def selected(
 
 
 def _gaps(relation: Relation, keys: Sequence[Column]) -> DataFrame:
-    """When no row of a key is there, for keys that have rows: (r_k0 …, r_t, r_until), before,
-    between and after these.
+    """The intervals without a row of a key, for keys that have rows: (r_k0 …, r_t, r_until),
+    before, between and after these.
     """
     ends = {
         Kind.E: F.col(TICK) + 1,
@@ -322,8 +326,8 @@ def _gaps(relation: Relation, keys: Sequence[Column]) -> DataFrame:
 
 
 def cover(relation: Relation, keys: Sequence[Column]) -> Relation:
-    """When there is at least one row of each key: rows whose item is the tuple of the key's parts,
-    disjoint in time.
+    """The intervals with at least one row of each key: rows whose item is the tuple of the key's
+    parts, disjoint in time.
     """
     keyed = relation.frame.select(key_struct(keys).alias(ITEM), *map(F.col, relation.times))
     match relation.kind:
@@ -337,7 +341,7 @@ def cover(relation: Relation, keys: Sequence[Column]) -> Relation:
 
 
 def _islands(frame: DataFrame) -> DataFrame:
-    """(item, t, until) rows as the disjoint intervals in which at least one of them holds."""
+    """(item, t, until) rows as the disjoint intervals in which at least one of them is valid."""
     ends = F.array(
         F.struct(F.col(TICK).alias(TICK), F.lit(1).alias(COUNT)),
         F.struct(F.col(UNTIL).alias(TICK), F.lit(-1).alias(COUNT)),
@@ -352,25 +356,26 @@ def _islands(frame: DataFrame) -> DataFrame:
     return closed.where(F.col("after") > 0).select(ITEM, TICK, UNTIL)
 
 
-# Events with the version of their key that is there at their tick, in one pass over both.
+# Batch rows with the version of their key that is valid at their tick, in one pass over both.
 #
-# Events and versions stand together in the order of time, and each event takes the last version
-# that began: a sort instead of all pairs of a key.
+# Rows and versions are merged in the order of time, and each row takes the last version that began:
+# a sort instead of all pairs of a key.
 
 
 MANY_TICKS = 365
 """From so many ticks on it pays: a key has at most one version a tick, and a join that tries up to
-so many for each event was as fast (100,000 events, 100 keys with 365 versions each), with few
-versions faster, since it sorts nothing."""
+so many for each row was as fast (100,000 rows, 100 keys with 365 versions each), with few versions
+faster, since it sorts nothing.
+"""
 
 VERSION = "version"
-"""The version of an event: its item as `x`, and its end; null where none has begun."""
+"""The version of a row: its item as `x`, and its end; null where none has begun."""
 
 
 def as_of(events: Relation, versions: Relation, keys: Keys) -> DataFrame:
-    """The events (item, t[, ord]), each with its `version`.
+    """The batch rows (item, t[, ord]), each with its `version`.
 
-    Of each key, at most one of the versions is there at a tick.
+    At most one version of a key is valid at a tick.
     """
     mine, theirs = (
         [key.alias(f"k{i}") for i, key in enumerate(side)] for side in (keys[0], keys[1])
@@ -391,17 +396,17 @@ def as_of(events: Relation, versions: Relation, keys: Keys) -> DataFrame:
 
 
 def pays(first: int, last: int) -> bool:
-    """Whether a range is so long that looking up is better than trying all versions."""
+    """True if a range is so long that the sort is better than trying all versions."""
     return last - first + 1 >= MANY_TICKS
 
 
 def is_there() -> Column:
-    """Whether the version of an event has begun and not ended."""
+    """A condition that the version of a row has begun and not ended."""
     until = F.col(VERSION).getField(UNTIL)
     return F.col(VERSION).isNotNull() & (until.isNull() | (F.col(TICK) < until))
 
 
-# Products of relations: the pairs of rows with equal keys that are there together.
+# Products of relations: the pairs of rows with equal keys that are valid at the same tick.
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,7 +416,7 @@ class Range:
     first: int
     last: int
     additions: bool = False
-    """Of a history only the rows from `first` on are needed."""
+    """True if only the rows of a history from `first` on are needed."""
 
     @property
     def is_tick(self) -> bool:
@@ -419,15 +424,15 @@ class Range:
 
 
 def renamed(relation: Relation, prefix: str, *keys: Column) -> DataFrame:
-    """The frame with prefixed column names, and key columns `…k0`, `…k1`, … beside them."""
+    """The frame with prefixed column names, and with key columns `…k0`, `…k1`, …."""
     columns = [F.col(name).alias(f"{prefix}{name}") for name in (ITEM, *relation.other_columns)]
     return relation.frame.select(*columns, *(k.alias(f"{prefix}k{i}") for i, k in enumerate(keys)))
 
 
 def overlap(left: Kind, right: Kind, ticks: Range, mine: str = "l_") -> list[Column]:
-    """When a row of the left and one of the right are there together.
+    """The condition that a row of the left and one of the right are valid at the same tick.
 
-    Nothing where that is so anyway. `mine` is how the left's columns begin.
+    Empty where that always holds. `mine` is the prefix of the left's columns.
     """
     if ticks.is_tick and Kind.G not in (left, right):
         return []
@@ -435,7 +440,7 @@ def overlap(left: Kind, right: Kind, ticks: Range, mine: str = "l_") -> list[Col
         return [F.col(f"{mine}t") == F.col("r_t")]
     found = []
     for one, other, kind in ((mine, "r_", right), ("r_", mine, left)):
-        # A row has begun when the other one is there, or before the other one ends.
+        # One row has begun when the other is valid, or before the other ends.
         if kind is Kind.E:
             found.append(F.col(f"{one}t") <= F.col(f"{other}t"))
         elif kind is Kind.G:
@@ -451,7 +456,7 @@ def product(
     item: ItemType,
     ticks: Range,
 ) -> Relation:
-    """The pairs of rows with equal keys, at the ticks at which both are there, in the order of the
+    """The pairs of rows with equal keys, at the ticks at which both are valid, in the order of the
     left.
     """
     if ticks.additions and ticks.first > 0 and left.kind is right.kind is Kind.H:
@@ -490,7 +495,9 @@ def pairs(
     ticks: Range,
     how: str = "inner",
 ) -> DataFrame:
-    """Spark's join of rows with equal keys that are there together; the columns are prefixed."""
+    """Spark's join of rows with equal keys that are valid at the same tick; the columns are
+    prefixed.
+    """
     conditions = equal_keys(len(keys[0])) + overlap(left.kind, right.kind, ticks)
     lefts, rights = renamed(left, "l_", *keys[0]), renamed(right, "r_", *keys[1])
     if conditions:

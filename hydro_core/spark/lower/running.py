@@ -82,19 +82,19 @@ from hydro_core.spark.lower.relations import (
 )
 from hydro_core.types.item import ItemType
 
-# Rows of keys that are computed from stored ones: what the first row of a key has tells the rest.
+# Rows of keys that continue from stored ones: the columns of a key's first row determine the rest.
 #
-# The rows of a key come one after another, the stored ones as they were given. Places go on from
-# those of the first row, aggregates from those so far, and what looks back finds the rows
+# The rows of a key are one sequence, with the stored ones unchanged. Positions continue from those
+# of the first row, aggregates from the stored ones, and functions that look back read the rows
 # themselves.
 
 
 PRIOR = "state"
-"""A stored row, as it is stored; null for one that is computed."""
+"""A stored row, unchanged; null for a computed one."""
 START = "start"
 """The stored row `s` that the first row of the key is, or null, and its place `p`."""
 NUMBER = "numbered"
-"""The number that a stored row has; of a new one more than any."""
+"""The number that a stored row has; a new one has more than any."""
 _FIRST, _HERE = Window.unboundedPreceding, Window.currentRow
 _UNNUMBERED = 1 << 62
 
@@ -106,21 +106,21 @@ class KeyRows:
     step: Step
     places: KeyPlaces
     functions: Sequence[OverFunction]
-    """Those of the columns."""
+    """The functions of the columns."""
     parts: Sequence[Aggregate]
-    """Those that are stored beside."""
+    """The aggregates that are stored along with the columns."""
 
     def with_frame(self, frame: DataFrame) -> KeyRows:
         return replace(self, places=replace(self.places, frame=frame))
 
 
 def key_rows(step: Step, new: DataFrame, stored: DataFrame | None) -> KeyRows:
-    """The rows of both, a key's one after another, numbered from the first of them.
+    """The rows of both, those of a key in sequence, numbered from the first of them.
 
     Args:
         step: the operator.
         new: the new rows (item, t).
-        stored: the stored ones (item, t), as they are stored.
+        stored: the stored rows (item, t), unchanged.
     """
     args, state_type = step.node.args, spark_type(step.item)
     rows = new.withColumn(PRIOR, F.lit(None).cast(state_type))
@@ -139,12 +139,12 @@ def key_rows(step: Step, new: DataFrame, stored: DataFrame | None) -> KeyRows:
 
 
 def base(step: Step) -> Column:
-    """The row that came, of a stored one."""
+    """The input's row in a stored row."""
     return make_row((n, F.col(ITEM).getField(n)) for n in column_types(step.input.item))
 
 
 class ContinuedWindows:
-    """The windows by which rows are given their columns, from those that are stored before them."""
+    """The windows that compute the columns of rows, from the stored rows before them."""
 
     def __init__(self, of: KeyRows) -> None:
         """Finds the first row of each key."""
@@ -156,8 +156,7 @@ class ContinuedWindows:
         """The windows."""
         leads = F.lead(TICK, of.step.node.args["keep"])
         self.leaves = self.windows.of(leads, of.places.by_rows())
-        """The tick of the row with which a row is not among the last of its key any more; or null.
-        """
+        """The tick of the row with which a row leaves the last rows of its key; or null."""
         self._made = self._columns()
 
     def computed(self) -> DataFrame:
@@ -165,10 +164,11 @@ class ContinuedWindows:
         return self.windows.computed()
 
     def row(self, *, is_last: Column | None = None) -> Column:
-        """A row as it is stored: the stored ones as they were, but for whether they are marked.
+        """A row as it is stored: stored rows are unchanged except for their mark.
 
         Args:
-            is_last: whether a row is marked as one of the last of its key; None: it is not.
+            is_last: a condition that a row is marked as one of the last of its key; None: it is
+                not.
         """
         step, tail = self.step, self.step.node.args["tail"]
         types, stored = column_types(step.item), own_columns(step.item, F.col(PRIOR))
@@ -183,7 +183,7 @@ class ContinuedWindows:
         return F.when(F.col(PRIOR).isNotNull(), there.cast(of_type)).otherwise(new.cast(of_type))
 
     def _columns(self) -> Mapping[str, Column]:
-        """What rows are given that are not stored."""
+        """The computed columns of new rows."""
         step, args, work = self.step, self.step.node.args, self.windows
         types = column_types(step.item)
         at, peers = self.rows.places, given_to_peers(args)
@@ -212,12 +212,12 @@ class ContinuedWindows:
 
 
 def _from_first(name: str) -> Column:
-    """What a stored column of the first row is more than 1; 0 where that row is new."""
+    """The offset of a stored column of the first row from 1; 0 if that row is new."""
     return F.coalesce(F.col(START).getField("s").getField(name) - 1, F.lit(0))
 
 
 def _rank(step: Step, name: str, local: Column) -> Column:
-    """The rank of the first row stands for those that are equal to it, too."""
+    """The rank of the first row also is the rank of its ties."""
     stored = F.col(START).getField("s")
     equal = F.col(START).getField("p").eqNullSafe(F.col(PLACE)) & stored.isNotNull()
     number: str = step.node.args["number"]
@@ -229,7 +229,7 @@ _GO_ON: Mapping[str, Callable[[Step, str, Column], Column]] = {
     "dense_rank": lambda step, name, local: local + _from_first(name),
     "rank": _rank,
 }
-"""What is not told by the rows themselves, but by those of the first one."""
+"""Functions whose values need an offset from the first row of the key."""
 
 
 _Parts = Mapping[str, tuple[Column, ItemType]]
@@ -238,7 +238,7 @@ _Parts = Mapping[str, tuple[Column, ItemType]]
 def _running_parts(
     of: ContinuedWindows, window: WindowSpec, types: Mapping[str, ItemType]
 ) -> _Parts:
-    """The aggregates over rows that are stored, by their names; `window` says of which rows."""
+    """The aggregates over the stored rows, by their names; `window` selects the rows."""
     work, step, over_columns = of.windows, of.step, of.rows.parts
     args = step.node.args
     asked: Sequence[tuple[str, Aggregate]] = args["parts"]
@@ -259,7 +259,7 @@ def _running_parts(
 
 
 def _running(step: Step, name: str, result: ItemType, parts: _Parts) -> Column:
-    """A running aggregate of the parts that it is made of, or one of these."""
+    """A running aggregate from the parts that it is computed from, or one of these."""
     aggregate = dict(step.node.args["made"]).get(name)
     if aggregate is None:
         return parts[name][0]
@@ -267,34 +267,37 @@ def _running(step: Step, name: str, result: ItemType, parts: _Parts) -> Column:
     return made_of(aggregate.function, own, result, step.node).cast(spark_type(result))
 
 
-# Results by key that go on from stored ones, with their changes: a range costs what is new in it.
+# Keyed results that continue from stored ones, with their updates: the cost of a range is
+# proportional to its new rows.
 #
-# Of what is stored only the rows of the keys of the new rows are looked at; each such key's
-# stored row stands before its first tick. A row of the result is there until the next one of its
-# key, so what changes is known: at each tick of a key its row comes and the one before it goes.
-# The rows of all other keys stay, and are read only if somebody wants the whole relation.
+# Only the stored rows of the keys of the new rows are read; each such key's stored row precedes its
+# first tick. A row of the result is valid until the next one of its key, so the updates are known:
+# at each tick of a key its row is added and the one before it is retracted. The rows of all other
+# keys stay, and are read only if a reader wants the whole relation.
 
 
 BEFORE = "before"
-"""The row whose place a key's row takes; null where there is none."""
+"""The row that a key's row replaces; null if there is none."""
 
 
 @lowers("running_fold", "running_reduce", "running_fold_keyed", "running_reduce_keyed")
 @lowers("running_latest", "running_aggregate")
 @per_tick
 def running(step: Step) -> Relation:
-    """The result of all that came so far; the input is what is new."""
+    """The result of all rows so far; the input has the new rows."""
     return resumes(step)
 
 
 @lowers("moving_aggregate")
 def moving_aggregate(step: Step) -> Relation:
-    """The result of the input, which tells its changes."""
+    """The result of the input, which is a changelog."""
     return resumes(step.with_(inputs=(changes_of(step.input, step.first),)))
 
 
 def resumes(step: Step) -> Relation:
-    """The result of an operator that goes on from its own; the input holds what changes it."""
+    """The result of an operator that continues from its stored result; the input has the
+    updates.
+    """
     step, log, summary = with_arguments(step), stored_log(step), summary_of(step)
     along = _along(step, summary, log is not None)
     rows, keys = step.input.frame, keys_of(step)
@@ -329,10 +332,9 @@ def resumes(step: Step) -> Relation:
 @lowers("running_top")
 @per_tick
 def running_top(step: Step) -> Relation:
-    """The first rows of all that came so far; the input is what is new.
+    """The first rows of all rows so far; the input has the new rows.
 
-    Whoever is among the first of all rows is so among those that were the first before and the new
-    ones.
+    A row among the first of all rows is also among those of the former first rows and the new ones.
     """
     log, key = stored_log(step), group_key(step.node)
     new, others = step.input.frame.select(ITEM, TICK), None
@@ -348,7 +350,9 @@ def running_top(step: Step) -> Relation:
 
 
 def stored_log(step: Step) -> DataFrame | None:
-    """The stored changes of the result; where only its last tick is stored, its rows all come."""
+    """The stored changelog of the result; if only its last tick is stored, its rows as
+    additions.
+    """
     if step.log is not None or step.past is None:
         return step.log
     before = step.past.where(F.col(TICK) == step.first - 1)
@@ -358,7 +362,7 @@ def stored_log(step: Step) -> DataFrame | None:
 def of_new_keys(
     step: Step, new: DataFrame, keys: Sequence[Column], of_stored: Sequence[Column]
 ) -> tuple[DataFrame, DataFrame, Others]:
-    """The new rows, of what is stored the log of their keys, and the rows of all other keys."""
+    """The new rows, the stored changelog of their keys, and the rows of all other keys."""
     log = stored_log(step)
     assert log is not None
     new, count = counted(new, step.materialize)
@@ -372,7 +376,7 @@ def of_new_keys(
 
 
 def _along(step: Step, summary: KeySummary, is_stored: bool) -> Along:
-    """How results follow each other."""
+    """The sequence of results."""
     along = summary.in_time(step, is_stored)
     if rows_go(step):
         along = None if along is None else along.of_changes()
@@ -384,7 +388,7 @@ def _along(step: Step, summary: KeySummary, is_stored: bool) -> Along:
 def _as_typed(stored: DataFrame, parts: DataFrame) -> DataFrame:
     """The stored partial results in the types of the new ones."""
     wanted = {f.name: f.dataType for f in parts.schema.fields}
-    # Structs that differ in what may be null are one type to a union, but not to a cast.
+    # Structs that differ in nullability are one type to a union, but not to a cast.
     differ = {
         f.name
         for f in stored.schema.fields
@@ -396,7 +400,9 @@ def _as_typed(stored: DataFrame, parts: DataFrame) -> DataFrame:
 
 
 def _changes(step: Step, moves: DataFrame) -> DataFrame:
-    """(item, t, n): the new row of a key comes and the one before it goes, if they differ."""
+    """(item, t, n): the new row of a key is added and the one before it is retracted, if they
+    differ.
+    """
     is_change = (F.col(TICK) >= step.first) & ~F.col(BEFORE).eqNullSafe(F.col(RESULT))
     moved = F.array(
         F.struct(F.col(RESULT).alias("w"), F.lit(1).cast("long").alias(COUNT)),
@@ -408,31 +414,30 @@ def _changes(step: Step, moves: DataFrame) -> DataFrame:
     return there.select(F.col("c.w.x").alias(ITEM), TICK, F.col(f"c.{COUNT}").alias(COUNT))
 
 
-# `over` of a history that goes on from the last rows of each key.
+# `over` of a history: it continues from the last rows of each key.
 #
-# A new row that comes after all stored rows of its key is computed from the key's tail; what a
-# row was given then stays. Of a key with a row that comes before an earlier one, or changes what
-# that is given, the rows from there on are computed again.
+# A new row after all stored rows of its key is computed from the key's tail; the columns of earlier
+# rows are unchanged. If a key has a new row before an earlier one, or one that changes columns of
+# an earlier one, the rows from there on are recomputed.
 #
-# Each stored row has what a later one goes on from. So of such a key the rows before the first
-# new one stay, the last of these tell how it goes on, and all rows behind are computed as new
-# ones are. What stood there goes as it was stored, and where a row is given what it had, nothing
-# changes.
+# Each stored row has the values that a later one continues from. So of such a key the rows before
+# the first new one stay, the last of these are its start, and all later rows are computed as new
+# ones are. The stored row is retracted, and there is no update where the recomputed row is equal.
 
 
 CUT = "cut"
 """The tick of the first new row of the key."""
 STORED = "stored"
-"""A stored row, whether it is computed again or not."""
+"""A stored row, recomputed or not."""
 LATE = "late"
-"""Whether some row of the key comes after one that stands behind it."""
+"""True if some new row of the key precedes an earlier one in the order."""
 _SO_FAR = (Window.unboundedPreceding, Window.currentRow)
 
 
 @lowers("running_over")
 @per_tick
 def running_over(step: Step) -> Relation:
-    """The rows of all ticks so far with their columns; the input is what is new."""
+    """The rows of all ticks so far with their columns; the input has the new rows."""
     args, new = step.node.args, step.input.frame.select(ITEM, TICK)
     of_new, of_stored = (key_of(F.col(ITEM), t, args["by"]) for t in (step.input.item, step.item))
     tail = F.col(ITEM).getField(args["tail"])
@@ -452,7 +457,9 @@ def running_over(step: Step) -> Relation:
     moves = held(on_time.unionByName(again).select(ITEM, TICK, UNTIL))
 
     def rest(narrow: Narrow) -> DataFrame:
-        """All rows that are neither computed nor go: of other keys, and what stays of these."""
+        """All rows that are neither computed nor retracted: of other keys, and unchanged ones of
+        these.
+        """
         assert stored is not None
         assert others is not None
         earlier = without_keys_of(late, of_stored)(stored.where(tail.isNull()))
@@ -463,7 +470,7 @@ def running_over(step: Step) -> Relation:
 
 
 def _is_behind(of: KeyRows) -> Column:
-    """Whether a row changes what one is given that came before it."""
+    """True if a row changes the columns of an earlier row."""
     args, rows = of.step.node.args, of.places.by_rows()
     if rows_ahead(args):
         return F.lit(True)
@@ -476,7 +483,7 @@ def _is_behind(of: KeyRows) -> Column:
 
 
 def _on_time(of: KeyRows) -> DataFrame:
-    """(item, t, until): the new rows, and what stays of the tails."""
+    """(item, t, until): the new rows, and the unchanged rows of the tails."""
     made = ContinuedWindows(of)
     end = F.coalesce(F.col("leaves"), F.lit(FOREVER))
     stays = F.array(
@@ -498,17 +505,17 @@ def _on_time(of: KeyRows) -> DataFrame:
 def _made_again(
     step: Step, new: DataFrame, stored: DataFrame | None
 ) -> tuple[DataFrame, DataFrame]:
-    """What becomes of the rows of late keys.
+    """Recomputes the rows of keys with late rows.
 
     Args:
         step: the operator.
         new: the new rows (item, t) of these keys.
-        stored: the stored ones (item, t), at least those at or after the first new row of a key,
+        stored: the stored rows (item, t), at least those at or after the first new row of a key,
             and the last ones before it.
 
     Returns:
-        (item, t, until): the rows that are computed, and what stood in their places.
-        (item): the other stored rows that were found.
+        (item, t, until): the rows that are computed, and the stored rows that they replace.
+        (item): the other stored rows that were read.
     """
     rows = key_rows(step, new, stored)
     flagged = rows.with_frame(held(_flagged(rows)))
@@ -522,11 +529,10 @@ def _made_again(
 
 
 def _flagged(rows: KeyRows) -> DataFrame:
-    """The rows with whether they move, and stored ones without their state where they are made
-    again.
+    """The rows with a flag of those that are recomputed; these lose their stored state.
 
-    Others look up some rows of a key, too, between which there are more: the rows that are followed
-    by all others of their key are those whose numbers tell so.
+    Lookups of other keys also read some rows of a key, with gaps between them: only rows that are
+    followed by all later rows of their key are recomputed, as their numbers show.
     """
     at, args = rows.places, rows.step.node.args
     is_stored, place = F.col(PRIOR).isNotNull(), F.col(ORD)
@@ -551,7 +557,7 @@ def _flagged(rows: KeyRows) -> DataFrame:
 
 
 def _in_stretches(step: Step, keys: tuple[str, ...], rows: DataFrame) -> DataFrame:
-    """The rows with (t, until), cut wherever a new one of their key comes."""
+    """The rows with (t, until), split wherever a new one of their key arrives."""
     if step.is_tick:
         first, until = F.lit(step.first).cast("long"), F.lit(FOREVER).cast("long")
         return rows.withColumn(TICK, first).withColumn(UNTIL, until)
@@ -566,7 +572,7 @@ def _in_stretches(step: Step, keys: tuple[str, ...], rows: DataFrame) -> DataFra
 
 
 def _computed(step: Step, rows: KeyRows) -> DataFrame:
-    """(item, t, until): the rows of each stretch; those that are stored but for their marks."""
+    """(item, t, until): the rows of each interval; stored ones only if their marks differ."""
     at = numbered(replace(rows.places, by_ticks=True))
     made = ContinuedWindows(replace(rows, places=at))
     row = made.row(is_last=made.leaves.isNull())
