@@ -195,7 +195,7 @@ def _lost_rows(
             lost[name] = _removed(view.differences)
         else:
             read, directory = reads[name], runner.directory(flow)
-            known = saved_differences(directory, read.accepted_deviations or read.deviations)
+            known = saved_differences(directory, read.acknowledged_differences or read.differences)
             lost[name] = _removed(view.differences, known)
             # Whoever had removed other rows before has not said whether they may go.
             others[name] = _removed(view.differences, lost[name])

@@ -131,7 +131,7 @@ def beside(late: OnCluster) -> list[str]:
     pipeline = late.runner.pipeline(late.flow)
     pipeline.store.check(pipeline.ledger.refresh())
     held = {file.path for table in pipeline.store.tables.values() for file in table.files()}
-    found = (late.pipeline / part for part in ("state", "outputs", "_beside"))
+    found = (late.pipeline / part for part in ("state", "outputs", "_staged"))
     rows = (file for place in found for file in place.files() if file.suffix == ".parquet")
     return sorted(
         str(file)

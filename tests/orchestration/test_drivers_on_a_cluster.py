@@ -134,7 +134,7 @@ def test_a_driver_is_killed_in_all_that_it_does(
     assert told == ticks
     assert begun > ended + SECONDS / 2, "it has waited for the lease"
     (file, *_) = drivers.killed(drivers.start("correct", "written", "SIGKILL"))
-    assert "/_beside/" in file
+    assert "/_staged/" in file
     assert drivers.told(drivers.start("look"))[0] == ticks
     assert drivers.told(drivers.start("correct"))[0] == corrected
     assert drivers.killed(drivers.start("deploy", "task", "SIGKILL"))

@@ -298,7 +298,7 @@ def known_of(source: LandingSource, read: InputRead, directory: DataPlace) -> Kn
     snapshot = _snapshot(source, read, read.version, read.listing, directory)
     if snapshot is None:
         return None
-    differences = saved_differences(directory, read.deviations)
+    differences = saved_differences(directory, read.differences)
     return KnownLanding(snapshot, differences)
 
 
@@ -306,11 +306,11 @@ def accepted_of(
     source: LandingSource, read: InputRead, directory: DataPlace
 ) -> KnownLanding | None:
     """The landing when somebody accepted it, if that was after it had been read."""
-    if read.accepted_version is None and read.accepted_listing is None:
+    if read.acknowledged_version is None and read.acknowledged_listing is None:
         return None
-    at = read.accepted_version, read.accepted_listing
+    at = read.acknowledged_version, read.acknowledged_listing
     snapshot = _snapshot(source, read, *at, directory)
-    differences = saved_differences(directory, read.accepted_deviations)
+    differences = saved_differences(directory, read.acknowledged_differences)
     return None if snapshot is None else KnownLanding(snapshot, differences)
 
 

@@ -65,7 +65,7 @@ class LandingView:
             listing=None if listing is None or directory is None else listing.saved(directory),
             late=self.differences.late_at(first),
             changed=self.changed,
-            deviations=None if directory is None else self.differences.saved(directory),
+            differences=None if directory is None else self.differences.saved(directory),
         )
 
     def accepted(self, read: InputRead, directory: DataPlace) -> InputRead:
@@ -75,9 +75,11 @@ class LandingView:
             read,
             changed=(),
             counts=None,
-            accepted_version=self.now.version,
-            accepted_listing=None if listing is None else listing.saved(directory),
-            accepted_deviations=self.differences.after(LandingEvent.ACKNOWLEDGE).saved(directory),
+            acknowledged_version=self.now.version,
+            acknowledged_listing=None if listing is None else listing.saved(directory),
+            acknowledged_differences=self.differences.after(LandingEvent.ACKNOWLEDGE).saved(
+                directory
+            ),
         )
 
     def refuse_changed(self) -> None:

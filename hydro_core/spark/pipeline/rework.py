@@ -106,7 +106,7 @@ def kept_since(
     return KeptReads({n: read for n, read in reads.items() if n in sources}, dormant, base)
 
 
-STAGING = "_beside"
+STAGING = "_staged"
 """The directory, within a pipeline's, in which ticks are computed again."""
 
 

@@ -32,7 +32,7 @@ def commit(sequence: int, first: int | None = None, last: int | None = None) -> 
         rows={"outputs/out": 17, "state/members": 0},
         inputs=(
             InputRead("messages", 5, "/landing/messages", 8, counts={0: 5, 1: 0}),
-            InputRead("users", deviations="1", accepted_deviations="2"),
+            InputRead("users", differences="1", acknowledged_differences="2"),
         ),
         start=NOW,
         end=NOW,

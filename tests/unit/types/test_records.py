@@ -116,8 +116,8 @@ rows: map<string, int64>
 inputs: list<item: struct<name: string, rows: int64, location: string, version: int64, \
 kind: string, empty: list<item: int64>, table: string, listing: string, \
 late: map<int64, int64>, changed: list<item: struct<first: int64, last: int64, \
-removed: int64, added: int64>>, accepted_version: int64, accepted_listing: string, \
-early: int64, counts: map<int64, int64>, deviations: string, accepted_deviations: string>>
+removed: int64, added: int64>>, acknowledged_version: int64, acknowledged_listing: string, \
+early: int64, counts: map<int64, int64>, differences: string, acknowledged_differences: string>>
 start: timestamp[us, tz=UTC]
 end: timestamp[us, tz=UTC]
 started: timestamp[us, tz=UTC]

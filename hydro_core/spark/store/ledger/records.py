@@ -126,33 +126,33 @@ class InputRead:
     table: str | None = None
     """The identity of a Delta table: another one in its place has another."""
     listing: str | None = None
-    """The name of the list of files that were there, which stands beside the ledger."""
+    """The name of the list of files that existed, in `_landings/`."""
     late: Mapping[int, int] = field(default_factory=dict)
     """How many rows of earlier ticks arrived with the first tick of the commit, by their tick."""
     changed: tuple[ChangedRange, ...] = ()
     """The ticks whose rows in the landing have been found changed, and were not computed again."""
-    accepted_version: int | None = None
-    """Up to where somebody has accepted what came since `version`, in a row of the ledger that only
-    says so.
+    acknowledged_version: int | None = None
+    """The version up to which `hydrotick accept` has acknowledged the changes since `version`; the
+    row of the ledger that says so has no ticks of its own.
     """
-    accepted_listing: str | None = None
-    """The same of files: since `listing`."""
+    acknowledged_listing: str | None = None
+    """The same for files: the list up to which changes since `listing` are acknowledged."""
     early: int = 0
     """How many rows are from before the first tick, and so of none; counted with that tick."""
     counts: Mapping[int, int] | None = None
     """How many rows arrived with each tick that was read; None: ticks were read as they had been
     before, or nobody has counted.
     """
-    deviations: str | None = None
-    """The name of the list, beside the ledger, of what was read otherwise than it is landed."""
-    accepted_deviations: str | None = None
-    """The same where somebody has accepted what came since."""
+    differences: str | None = None
+    """The name of the list of differences between the rows that were read and the landing."""
+    acknowledged_differences: str | None = None
+    """The same after an acknowledgement."""
 
     @property
     def lists(self) -> tuple[str, ...]:
-        """The lists beside the ledger that it names."""
-        accepted = self.accepted_listing, self.accepted_deviations
-        named = self.listing, self.deviations, *accepted
+        """The lists in `_landings/` that it names."""
+        acknowledged = self.acknowledged_listing, self.acknowledged_differences
+        named = self.listing, self.differences, *acknowledged
         return tuple(name for name in named if name is not None)
 
 
