@@ -67,7 +67,7 @@ class Statistics:
     ticks: float = TICKS
     inputs: Mapping[str, InputStatistics] = field(default_factory=dict)
     selectivity: Mapping[str, float] = field(default_factory=dict)
-    """The share of items that a filter passes, by the node's id or the function's name."""
+    """The share of items that a filter passes, by the name of its function."""
     streams: Mapping[str, InputStatistics] = field(default_factory=dict)
     """Statistics of streams of the program that are no inputs, by their names."""
 

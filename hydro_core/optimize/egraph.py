@@ -98,7 +98,7 @@ def own_nodes(problem: Problem, space: Space) -> tuple[int, ...]:
     return tuple(place[key] for key in keys if key in place)
 
 
-# The e-graph: a problem and its rules go in, the space of plans comes out.
+# Runs of the e-graph.
 #
 # This is the only module that imports egglog. An e-graph is used and dropped in the thread that
 # built it. A run cannot be interrupted and has no limit of its own, so it proceeds by single

@@ -1,4 +1,4 @@
-"""Cost of a chosen plan by stream, now and with more history, and what it reads in every tick."""
+"""Cost of a chosen plan by stream, now and with more history, and its rows read in every tick."""
 
 from __future__ import annotations
 

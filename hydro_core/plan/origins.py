@@ -1,4 +1,4 @@
-"""Origins: input rows that come with the new rows of a stream, and lookups of min/max values."""
+"""Origins: input rows that the new rows of a stream depend on, and min/max lookups."""
 
 from __future__ import annotations
 
