@@ -31,7 +31,7 @@ from hydro_core.lang.source import Source, did_you_mean
 from hydro_core.types.item import ItemType
 from hydro_core.types.values import ValueProblem
 
-# The arguments of a text program: Python expressions, parsed as Python, none of them run.
+# The arguments of a text program: Python expressions, parsed as Python; none is executed.
 
 
 _BEFORE = "_("
@@ -40,7 +40,7 @@ _FUNCTION = "a function is one expression of its parameters, the pure builtins a
 
 @dataclass(frozen=True, slots=True)
 class StreamArgument:
-    """A stream that is named as an argument, with an output port if it has several."""
+    """A stream as an argument, with an output port if it has several."""
 
     position: int | None
     name: str
@@ -84,7 +84,7 @@ def read_arguments(
 
 
 def _parse(source: Source, text: ArgumentText) -> ast.Call:
-    """The arguments as a call. Positions in it are those of the text behind `_(`."""
+    """The arguments as a call. Positions in it are those of the text after `_(`."""
     try:
         tree = ast.parse(f"{_BEFORE}{text.text}\n)", mode="eval").body
     except ValueError as wrong:
@@ -130,7 +130,7 @@ def _stream(reader: TextReader, position: int | None, tree: ast.expr) -> StreamA
 
 
 def _of_syntax(source: Source, text: ArgumentText, op: OpSpec, wrong: SyntaxError) -> Diagnostic:
-    """Python's own complaint, at its place in the program."""
+    """Python's own error, at its location in the program."""
     line, column = wrong.lineno or 1, max(0, (wrong.offset or 1) - 1)
     before = sum(len(part) + 1 for part in text.text.split("\n")[: line - 1])
     inside = max(0, before + column - (len(_BEFORE) if line == 1 else 0))
@@ -146,7 +146,7 @@ def _of_syntax(source: Source, text: ArgumentText, op: OpSpec, wrong: SyntaxErro
 
 @dataclass(frozen=True)
 class TextReader:
-    """Reads trees; the places it tells are those of the program's file."""
+    """Reads trees; locations are those of the program's file."""
 
     source: Source
     text: ArgumentText
@@ -175,7 +175,7 @@ class TextReader:
             raise ArgumentProblem("type", str(problem), None, tree) from None
 
     def is_function(self, tree: ast.expr) -> bool:
-        """Whether it is a lambda or the name of something that can be called."""
+        """True for a lambda, or the name of a callable."""
         if isinstance(tree, ast.Name):
             bound = self.bindings.get(tree.id, BUILTINS.get(tree.id))
             return (bound is None and tree.id not in self.bindings) or callable(bound)
@@ -190,7 +190,7 @@ class TextReader:
         return replace(fn, span=self.span(tree), returns=returns or fn.returns)
 
     def _typed(self, tree: ast.Call) -> tuple[ItemType, ast.expr]:
-        """What `typed("long", lambda …)` says, and the function."""
+        """The type in `typed("long", lambda …)`, and the function."""
         if len(tree.args) != 2 or tree.keywords or not self.is_function(tree.args[1]):
             help_ = 'it is written `typed("long", lambda r: …)`'
             message = "`typed` takes the type of a function's result, and the function"
@@ -239,7 +239,7 @@ class TextReader:
         return self.source.position(self._offset(line, column))
 
     def span(self, tree: ast.AST) -> Span:
-        """The place of a part of the arguments."""
+        """The location of a part of the arguments."""
         start = self._offset(getattr(tree, "lineno", 1), getattr(tree, "col_offset", 0))
         end = self._offset(getattr(tree, "end_lineno", 1), getattr(tree, "end_col_offset", 0))
         return self.source.span(start, end)
@@ -253,7 +253,7 @@ def _is_typed(tree: ast.expr) -> TypeGuard[ast.Call]:
 
 
 def with_returns(fn: Fn, returns: ItemType | None, written: object) -> Fn:
-    """The function with the result type that is declared beside it."""
+    """The function with the result type that is declared for it."""
     if returns is not None and fn.returns not in (None, returns):
         message = f"the function's result is declared twice: as {fn.returns} and as {returns}"
         raise ArgumentProblem("type", message, "declare it once", written)
@@ -276,11 +276,11 @@ def check_count(aggregate: Aggregate, written: object) -> Aggregate:
 
 # The functions of `over` as programs write them: `lag("price", 1)`, `running(sum("v"))`.
 #
-# The same for text and Python; a reader knows what a written argument is.
+# Text and Python share this part; a reader interprets a written argument.
 
 
 def no_function(name: str | None, written: object) -> ArgumentProblem:
-    """What stands in the place of a function of `over` is none."""
+    """The problem of an argument that is no function of `over`."""
     if name in NAMES:
         return ArgumentProblem(
             "arity",
@@ -303,7 +303,7 @@ def bound_function(
     reader: ArgumentReader[Any],
     written: object,
 ) -> OverFunction:
-    """The function with all its arguments; `ArgumentProblem` for the first that is wrong."""
+    """The function with all its arguments; raises an `ArgumentProblem` for the first wrong one."""
     if name not in FUNCTIONS:
         raise no_function(name, written)
     spec = FUNCTIONS[name]
@@ -358,7 +358,9 @@ def _read(spec: OverFunctionSpec, arg: Arg, written: Any, reader: ArgumentReader
 
 
 def _check_frame(spec: OverFunctionSpec, read: Sequence[Any], written: object) -> None:
-    """One of the arguments that say how far a function looks, where it has several."""
+    """Checks that one of the arguments for the extent of a function is given, where it has
+    several.
+    """
     frames = [
         value
         for arg, value in zip(spec.parameters, read, strict=True)

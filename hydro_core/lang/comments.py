@@ -1,9 +1,9 @@
-"""What a program says of its statements: the comments beside and above them.
+"""Comments of a program's statements and columns.
 
-A comment says something of the statement that it stands behind; else of the one right below it;
-else of all statements up to the next empty line. What stands inside of brackets is said of columns:
-of the one that its line names, or, on a line of its own, of the one that the next line names. Of a
-line that names several columns nothing is said.
+A comment describes the statement before it on the line; else the statement right below it; else all
+statements up to the next empty line. Comments inside of brackets describe columns: the column that
+their line names, or, on a line of their own, the one that the next line names. A comment on a line
+with several columns describes none.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _SIGNS = ("#", "//")
 _DOT = "."
 """Ends a rule, and a comment may follow it."""
 _INSIDE = "…"
-"""What stands for a line inside of brackets where statements are looked for."""
+"""Stands for a line inside of brackets in the search for statements."""
 
 
 class Comments:
-    """The comments of programs, by the names of their files; a text that is not given is read."""
+    """The comments of programs, by the names of their files; other files are read."""
 
     def __init__(self, texts: Mapping[str, str] | None = None) -> None:
         self._texts = dict(texts or {})
@@ -36,7 +36,7 @@ class Comments:
 
     @property
     def head(self) -> str:
-        """What the program says of itself: the comment, or the docstring, that it begins with."""
+        """The description of the program: the comment, or the docstring, that it begins with."""
         for name, text in self._texts.items():
             if name.endswith(".py"):
                 try:
@@ -49,7 +49,7 @@ class Comments:
         return ""
 
     def of(self, place: Span | None) -> str:
-        """What is said of what stands at a place; empty where nothing is."""
+        """The comment of the statement at a location; empty if there is none."""
         if place is None:
             return ""
         text = self._of(place)
@@ -65,11 +65,11 @@ class Comments:
         return _joined(reversed(own))
 
     def of_any(self, places: Iterable[Span | None]) -> str:
-        """What is said of the first of these places of which something is said."""
+        """The first comment of the statements at these locations."""
         return next(filter(None, map(self.of, places)), "")
 
     def of_columns(self, place: Span | None, columns: Collection[str]) -> Mapping[str, str]:
-        """What the operator at a place says of columns that it gives, by their names."""
+        """The comments of the operator at a location about its output columns, by their names."""
         if place is None or place.line == place.end_line:
             return {}
         lines = list(self._of(place).lines[place.line - 1 : place.end_line])
@@ -96,11 +96,11 @@ class Comments:
 class _Text:
     lines: Sequence[str]
     statements: Sequence[str]
-    """The lines, but for those inside of brackets."""
+    """The lines, without those inside of brackets."""
 
 
 def _inside_of_brackets(name: str, text: str) -> Collection[int]:
-    """The lines whose comments are none of statements."""
+    """The lines whose comments do not describe statements."""
     if name.endswith(".py"):
         return comment_lines_of_calls(text)
     source = Source(name, text)
@@ -123,11 +123,11 @@ _ADJACENT = {"<": 1, "(": 1, ">": -1, ")": -1}
 
 
 def comments_of_columns(call: str, columns: Collection[str]) -> Mapping[str, str]:
-    """What is said of columns, by their names.
+    """The comments about columns, by their names.
 
     Args:
         call: the text of an operator with its arguments, in Python's syntax.
-        columns: those that what comes out of it has.
+        columns: the columns of its output.
 
     >>> comments_of_columns('''source(
     ...     "user string, "   # who paid
@@ -190,13 +190,13 @@ def _said(lines: Iterable[_Line]) -> Iterator[tuple[str, str]]:
 def _named(
     tokens: Iterable[tokenize.TokenInfo], columns: Collection[str]
 ) -> Iterator[tuple[str, int]]:
-    """The columns that are named, each with its line: as `column=`, `"column":`, or in a text."""
+    """The named columns, each with its line: as `column=`, `"column":`, or in a text."""
     code = [token for token in tokens if token.type != tokenize.COMMENT]
     depth, value_at = 0, None
     for token, after in zip(code, [*code[1:], None], strict=True):
         depth += (token.string in _OPENS) - (token.string in _CLOSES)
         if value_at is not None:
-            # What a column is computed from names others.
+            # The expression of a computed column names other columns.
             ended = depth < value_at or (depth == value_at and token.string == ",")
             value_at = None if ended else value_at
             continue
@@ -211,7 +211,7 @@ def _named(
 
 
 def _of_text(token: tokenize.TokenInfo) -> Iterator[tuple[str, int]]:
-    """The first words of what stands between the commas of a text, each with its line."""
+    """The first words of the parts between the commas of a text, each with its line."""
     try:
         text = ast.literal_eval(token.string)
     except (SyntaxError, ValueError):
@@ -234,12 +234,12 @@ def _of_text(token: tokenize.TokenInfo) -> Iterator[tuple[str, int]]:
 
 
 def _tokens(text: str, *, inside: bool = True) -> Iterator[tokenize.TokenInfo]:
-    """The tokens of a text but for layout; if `inside`, of one that need not stand by itself."""
+    """The tokens of a text without layout; with `inside`, of a part of a text."""
     read = StringIO(f"({text}\n)" if inside else text).readline
     try:
         for token in tokenize.generate_tokens(read):
             if token.type not in _LAYOUT:
                 yield token
     except (tokenize.TokenError, SyntaxError):
-        # What cannot be read says nothing of columns.
+        # A text with syntax errors has no comments about columns.
         return

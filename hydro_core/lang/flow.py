@@ -1,4 +1,4 @@
-"""What builds a program by calls: it is the same graph as its text."""
+"""Builder of a program by calls: its graph is the same as that of the program's text."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _READER = ValueReader()
 
 
 class Stream(OperatorMethods["Stream"]):
-    """What an operator gives. Streams are made by a `Flow` and by each other's methods."""
+    """The output of an operator. A `Flow`, and the methods of a stream, build streams."""
 
     def __init__(self, flow: FlowBuilder, wire: Wire) -> None:
         self.flow, self.wire = flow, wire
 
     def apply(self, op: OpSpec, *arguments: Any, **keywords: Any) -> Stream:
-        """The stream that an operator makes of this one; keywords that are None do not count."""
+        """The output of an operator on this stream; keywords that are None are ignored."""
         given = {name: value for name, value in keywords.items() if value is not None}
         return self.flow.add(op, self, arguments, given)
 
@@ -77,7 +77,7 @@ class Forward(Stream):
 
 
 class FlowBuilder:
-    """A program in the making. `graph()` is what it amounts to."""
+    """A program under construction; `graph()` is its result."""
 
     def __init__(self, name: str = "flow") -> None:
         self.name = name
@@ -91,12 +91,12 @@ class FlowBuilder:
 
     @classmethod
     def parse(cls, text: str, name: str = "flow", **bindings: Any) -> Self:
-        """The flow of a text; `bindings` are what its functions may name beside the builtins."""
+        """The flow of a text; its functions may name `bindings` and the builtins."""
         return cls.of(parse(text, name=name, bindings=bindings))
 
     @classmethod
     def of(cls, graph: Graph) -> Self:
-        """A flow that begins as a graph and may grow."""
+        """A flow that begins with a graph and may grow."""
         flow = cls(graph.name)
         number = {node.id: i for i, node in enumerate(graph)}
         for node in graph:
@@ -108,7 +108,7 @@ class FlowBuilder:
     def source(
         self, name: str, schema: Schema | None = None, *, fds: Mapping[Any, Any] | None = None
     ) -> Stream:
-        """An input; without a schema it has that of its data."""
+        """An input; without a schema it has the type of its data."""
         self._check_name(name)
         if any(d.op is SOURCE and d.own_name == name for d in self._drafts):
             raise self._wrong("name", f"`{name}` is an input already", name, "use its stream")
@@ -174,7 +174,7 @@ class FlowBuilder:
         arguments: Sequence[Any],
         keywords: Mapping[str, Any],
     ) -> Stream:
-        """The stream of a new operator that `first` flows into."""
+        """The stream of a new operator whose first input is `first`."""
         operator, place = op.name, caller()
         try:
             args, named = bind(op, arguments, list(keywords.items()), _READER)
@@ -201,7 +201,7 @@ class FlowBuilder:
         return self._append(Draft(op, args, place, None, wires))
 
     def name_stream(self, stream: Stream, name: str) -> None:
-        """Gives the operator that makes a stream a name."""
+        """Names the operator of a stream."""
         self._check_name(name)
         number, _ = self._followed(stream.wire)
         draft = self._drafts[number]
@@ -216,7 +216,7 @@ class FlowBuilder:
         draft.name = name
 
     def port_of(self, stream: Stream, port: str) -> Stream:
-        """One output of the operator that makes a stream."""
+        """One output of the operator of a stream."""
         number, _ = self._followed(stream.wire)
         draft = self._drafts[number]
         try:
@@ -225,7 +225,7 @@ class FlowBuilder:
             raise self._wrong("port", wrong.message, draft.op.name, wrong.help) from None
 
     def check_own(self, stream: Stream) -> None:
-        """Complains of a stream that belongs to another flow."""
+        """Refuses a stream that belongs to another flow."""
         if stream.flow is not self:
             message = "the stream belongs to another flow"
             raise self._wrong("undefined", message, self.shown(stream), "build both in one flow")
@@ -261,7 +261,7 @@ class FlowBuilder:
             raise ProgramError.of("port", wrong.message, place, name, help=wrong.help) from None
 
     def _followed(self, wire: Wire) -> Wire:
-        """The wire of a stream, forward references followed to what they are defined as."""
+        """The wire of a stream, with forward references replaced by their definitions."""
         passed: list[Forward] = []
         while wire[0] < 0:
             forward = self._forwards[-1 - wire[0]]
@@ -294,7 +294,7 @@ class FlowBuilder:
             seen.add(draft.name or "")
 
     def _without_idle_sources(self, drafts: list[Draft]) -> list[Draft]:
-        """Drops inputs that nobody reads and that have no schema: a text could not say them."""
+        """Drops unread inputs without a schema: a text cannot express them."""
         read = {number for draft in drafts for number, _ in draft.inputs}
         kept = (
             i
@@ -305,7 +305,7 @@ class FlowBuilder:
 
     @property
     def promised(self) -> Mapping[str, ItemType]:
-        """The schemas that forward references were announced with."""
+        """The schemas of forward references that have one."""
         return {f.name: f.schema for f in self._forwards if f.schema is not None}
 
     def _check_name(self, name: str) -> None:

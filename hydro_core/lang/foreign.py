@@ -103,19 +103,21 @@ _ARGUMENTS: Mapping[tuple[str, str], str] = MappingProxyType(
 
 
 def cure_of_choice(value: str, choices: Iterable[str]) -> str | None:
-    """What to write instead of a value that is not one of the choices."""
+    """The help for a value that is not one of the choices."""
     if value in _CHOICES:
         return f'it is called `"{_CHOICES[value]}"` here'
     return did_you_mean(value, choices)
 
 
 def cure_of_argument(op: str, name: str) -> str | None:
-    """What to write instead of an argument that an operator does not have, where others have it."""
+    """The help for an argument that an operator lacks and others have; None if there is no
+    replacement.
+    """
     return _ARGUMENTS.get((op, name))
 
 
 def cure_of_unknown(name: str) -> str:
-    """What to write instead of an operator that does not exist."""
+    """The help for an unknown operator."""
     if name in _USE:
         return f"use {_USE[name]}"
     return did_you_mean(name, NAMES) or f"the operators are {', '.join(NAMES)}"

@@ -27,7 +27,7 @@ def load(spec: str, params: Params = NO_PARAMS) -> Graph:
 
     Args:
         spec: the file, or the module and what is in it.
-        params: what functions and arguments of a text name, or what a Python function takes.
+        params: constants that the text names, or arguments of a Python function.
 
     Raises:
         ProgramError: there is no such program, it is wrong, or it has other parameters.
@@ -42,7 +42,7 @@ def load(spec: str, params: Params = NO_PARAMS) -> Graph:
 
 
 def _which_flow(path: Path) -> ProgramError:
-    """What to write for a flow of a Python file; it is read, and not run."""
+    """The help for a flow of a Python file, which is read and not executed."""
     if not path.exists():
         return _no_file(path)
     module = path.with_suffix("").as_posix().replace("/", ".")
@@ -59,7 +59,7 @@ def _no_file(path: Path) -> ProgramError:
 
 
 def _flows_in(path: Path) -> list[str]:
-    """The names that a module gives to what `Flow(…)` makes."""
+    """The names to which a module assigns the result of `Flow(…)`."""
     try:
         body = ast.parse(path.read_bytes()).body
     except (OSError, SyntaxError, ValueError):
@@ -94,8 +94,8 @@ def read_program(path: Path) -> str:
 
 
 def load_text(text: str, file: str, params: Params = NO_PARAMS, name: str = "flow") -> Graph:
-    """The graph of a text that stands in a file, of rules if it is named so; each parameter is
-    named in it.
+    """The graph of a text from a file, of rules by its suffix; the text must name each
+    parameter.
     """
     if file.endswith(RULES):
         graph = graph_of_rules(read_rules(text, file=file, constants=params.values), name)
@@ -121,7 +121,7 @@ def _load_flow(module: str, attribute: str, spec: str, params: Params) -> Graph:
 
 
 def takes_none(spec: str) -> ProgramError:
-    """A flow that is no function is given parameters."""
+    """The error for parameters of a flow that is no function."""
     message = f"`{spec}` is a flow that is made already, so it takes no parameters"
     return _unusable(message, "name a function that takes them, and gives the flow")
 
@@ -151,7 +151,7 @@ def imported(module: str) -> ModuleType:
 
 
 def attribute_of(module: ModuleType, attribute: str) -> object:
-    """What a module has of that name, perhaps in something else of it."""
+    """The attribute of a module, by a dotted name."""
     value: object = module
     for part in attribute.split("."):
         if not hasattr(value, part):

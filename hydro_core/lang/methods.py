@@ -31,7 +31,7 @@ class ValueReader:
         return written() if callable(written) and not isinstance(written, Fn) else written
 
     def is_function(self, written: Any) -> bool:
-        """Whether it can be called."""
+        """True if the value can be called."""
         return callable(written) or isinstance(written, Fn)
 
     def function(self, written: Any, returns: ItemType | None) -> Fn:
@@ -70,14 +70,15 @@ class ValueReader:
 
 
 def typed(returns: str, f: Callable[..., Any]) -> Fn:
-    """The function `f` with the type of what it gives, where that cannot be read from it.
+    """The function `f` with a declared result type, for functions whose type cannot be inferred.
 
     Args:
         returns: The type as Spark DDL: `"long"`, `"array<string>"`, `"(long, string)"`.
         f: A function of the row.
 
     Returns:
-        What `select`, `with_columns`, `aggregate` and `latest` take in the place of a function.
+        A function for `select`, `with_columns`, `aggregate` and `latest`. Operators of one function
+            have the argument `returns=` for it.
         Operators of one function have the argument `returns=` for it.
 
     >>> import re
@@ -101,21 +102,21 @@ ColumnNames = str | list[str] | tuple[str, ...]
 """A column or several."""
 
 StreamT = TypeVar("StreamT")
-"""The stream that has the methods."""
+"""The type of the stream that has the methods."""
 
 
 class OperatorMethods(ABC, Generic[StreamT]):
     """A stream that operators can be applied to.
 
     `commutative=True`, `associative=True`, `idempotent=True`, `neutral=True` and `returns="long"`
-    may be said of a function (`promises`); they are believed.
+    may be declared of a function (`promises`); the engine relies on them.
     """
 
     @abstractmethod
     def apply(self, op: OpSpec, *arguments: Any, **keywords: Any) -> StreamT:
-        """The stream that an operator makes of this one; keywords that are None do not count."""
+        """The output of an operator on this stream; keywords that are None are ignored."""
 
-    # Item by item
+    # Stateless operators
 
     def identity(self) -> StreamT:
         """The items themselves."""
@@ -202,10 +203,10 @@ class OperatorMethods(ABC, Generic[StreamT]):
     ) -> StreamT:
         """Equi-join on the first field of pairs, or with `on` on columns of rows.
 
-        `on` is a column of both sides, a list of such, or `{left: right}` where their names
-        differ: the left's stay. `how` is inner, left, right, outer, semi or anti; `suffix` renames
-        columns of the right that the left has too. A pair of rows matches only where the condition
-        `where` over both is true; without `on` it judges all pairs.
+        `on` is a column of both sides, a list of such, or `{left: right}` where their names differ:
+        the left's stay. `how` is inner, left, right, outer, semi or anti; `suffix` renames columns
+        of the right that the left has too. A pair of rows matches only where the condition `where`
+        over both is true; without `on` the condition applies to all pairs.
         """
         return self.apply(combine.JOIN, right=right, on=on, how=how, suffix=suffix, where=where)
 
@@ -248,11 +249,11 @@ class OperatorMethods(ABC, Generic[StreamT]):
         return self.apply(combine.ZIP_LONGEST, right=right)
 
     def anti_join(self, neg: StreamT) -> StreamT:
-        """The pairs whose key is not in `neg`; duplicates are kept."""
+        """The pairs whose key is not in `neg`, with their duplicates."""
         return self.apply(combine.ANTI_JOIN, neg=neg)
 
     def difference(self, neg: StreamT) -> StreamT:
-        """The items that are not in `neg`; duplicates are kept."""
+        """The items that are not in `neg`, with their duplicates."""
         return self.apply(combine.DIFFERENCE, neg=neg)
 
     # Groups of items
@@ -276,7 +277,7 @@ class OperatorMethods(ABC, Generic[StreamT]):
     def fold_keyed(
         self, init: Any, f: UserFunction, *, by: ColumnNames | None = None, **promises: Any
     ) -> StreamT:
-        """`fold` of the values of each key that is there."""
+        """`fold` of the values of each key that has any."""
         return self.apply(group.FOLD_KEYED, init, f, by=by, **promises)
 
     def reduce_keyed(
@@ -378,11 +379,11 @@ class OperatorMethods(ABC, Generic[StreamT]):
         return self.apply(state.DELTA)
 
     def changes(self) -> StreamT:
-        """`(n, x)` for each item x of which there are n more than in the tick before."""
+        """`(n, x)` for each item x that has n more copies than in the tick before."""
         return self.apply(state.CHANGES)
 
     def persist_mut(self) -> StreamT:
-        """What is there after all commands `("persist", x)` and `("delete", x)`."""
+        """The items that are persisted after all commands `("persist", x)` and `("delete", x)`."""
         return self.apply(state.PERSIST_MUT)
 
     def persist_mut_keyed(self) -> StreamT:

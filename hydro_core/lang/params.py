@@ -1,7 +1,7 @@
-"""Parameters: constants that a program names and that whoever runs it gives.
+"""Parameters: constants that a program names and that a run gives.
 
-They are items, of the type that their value has. A program with another value is another program:
-the value is a part of its functions, never text that is put in before they are read.
+They are items, of the type of their value. A program with another value is another program: the
+value is a part of its functions, never text that is inserted before they are read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hydro_core.types.values import ValueProblem, to_item
 
 @dataclass(frozen=True, slots=True)
 class Params:
-    """Constants by name, and where each is given, if that is in a file."""
+    """Constants by name, with their locations, if they are given in a file."""
 
     values: Mapping[str, Any] = field(default_factory=dict)
     places: Mapping[str, Span] = field(default_factory=dict, compare=False)
@@ -34,15 +34,15 @@ NO_PARAMS = Params()
 
 
 def params_of(given: Mapping[str, Any], places: Mapping[str, Span] | None = None) -> Params:
-    """The parameters that are given by name.
+    """The parameters from values by name.
 
     Args:
         given: Python values: booleans, numbers, texts, dates, times with an offset, lists and
             mappings of these.
-        places: where a value stands, for those that stand in a file.
+        places: the location of each value, for those in a file.
 
     Raises:
-        ProgramError: a name is none, or means something else already, or a value is no item (code
+        ProgramError: a name is no name or has another meaning, or a value is no item (code
             `config`).
     """
     at = places or {}
@@ -55,7 +55,7 @@ def params_of(given: Mapping[str, Any], places: Mapping[str, Span] | None = None
 
 
 def _wrong(name: str, value: Any) -> tuple[str, str] | None:
-    """What is wrong with a parameter, and the cure; None: nothing."""
+    """The problem of a parameter, and the help; None if there is no problem."""
     if not name.isidentifier() or keyword.iskeyword(name):
         message = f"a parameter is a name in a program, and `{name}` is none"
         return message, "take letters, digits and `_`, such as `threshold`"
@@ -77,7 +77,7 @@ def _wrong(name: str, value: Any) -> tuple[str, str] | None:
 
 
 def _parts(value: Any) -> Iterator[Any]:
-    """What a value is made of, down to what has no parts."""
+    """The scalar parts of a value."""
     match value:
         case dict():
             for part in value.values():
@@ -90,12 +90,12 @@ def _parts(value: Any) -> Iterator[Any]:
 
 
 def written(params: Params) -> Mapping[str, str]:
-    """The parameters as texts, by name; two are the same where their types and values are."""
+    """The parameters as texts, by name; equal texts mean equal types and values."""
     return {name: repr(value) for name, value in sorted(params.values.items())}
 
 
 def changed_params(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
-    """What differs between two `written` ones, a sentence for each parameter."""
+    """The differences between two `written` ones, a sentence for each parameter."""
     names = sorted({*before, *after})
     return [
         f"parameter `{name}`: {before.get(name, 'none')} → {after.get(name, 'none')}"
@@ -105,7 +105,7 @@ def changed_params(before: Mapping[str, str], after: Mapping[str, str]) -> list[
 
 
 def check_named(params: Params, text: str, graph: Graph) -> None:
-    """Judges that a program names its parameters, and has no stream of such a name.
+    """Checks that a program names its parameters, and has no stream with such a name.
 
     Raises:
         ProgramError: it does not (code `config`).
@@ -126,7 +126,7 @@ def check_named(params: Params, text: str, graph: Graph) -> None:
 
 
 def called_with(make: Callable[..., object], params: Params, spec: str) -> object:
-    """What a Python function makes that is given the parameters by name.
+    """The result of a Python function that gets the parameters by name.
 
     Raises:
         ProgramError: it takes others (code `config`).
@@ -134,7 +134,7 @@ def called_with(make: Callable[..., object], params: Params, spec: str) -> objec
     try:
         inspect.signature(make).bind(**params.values)
     except ValueError:
-        pass  # the function is not Python's, and tells nothing of what it takes
+        pass  # The function is not Python's own, and has no signature.
     except TypeError as problem:
         said = ", ".join(f"`{name}`" for name in params.values) or "none"
         message = f"`{spec}` does not take the parameters that are given ({said}): {problem}"

@@ -23,7 +23,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentText:
-    """What stands between an operator's brackets; `start` is the offset of its first character."""
+    """The text between an operator's brackets; `start` is the offset of its first character."""
 
     text: str
     start: int
@@ -67,21 +67,21 @@ _STATEMENT = "a statement is `name = a -> b()` or `a -> b()`"
 
 
 def parse_program(source: Source) -> tuple[Program, list[Diagnostic]]:
-    """The statements of a text that can be read, and what is wrong with the others."""
+    """The statements of a text that can be read, and the problems of the others."""
     tokens, problems = tokenize(source)
     statements: list[Statement] = []
     for run, cut_short in _runs(tokens):
         try:
             statements.append(_Reader(source, run).statement())
         except ProgramError as wrong:
-            # A statement that the tokens already complained of ends too early: once is enough.
+            # A statement with a bad token ends too early: one problem is enough.
             if not cut_short:
                 problems += wrong.diagnostics
     return Program(tuple(statements)), problems
 
 
 def _runs(tokens: list[Token]) -> list[tuple[list[Token], bool]]:
-    """The tokens of each statement, and whether it was cut short by something that is no token."""
+    """The tokens of each statement, with a flag that a bad token ended it."""
     runs: list[tuple[list[Token], bool]] = [([], False)]
     for token in tokens:
         if token.kind == "end":

@@ -31,7 +31,7 @@ WIDTH = 100
 
 
 def to_text(graph: Graph) -> str:
-    """The program's text; functions that are no expressions stand there by name (`names_in`)."""
+    """The program's text; functions that are no expressions appear by name (`names_in`)."""
     for layout in (_Layout(graph), _Layout(graph, plain=True)):
         text = "".join(f"{statement}\n" for statement in layout.statements())
         if _reads_back(text, graph):
@@ -56,12 +56,12 @@ def _reads_back(text: str, graph: Graph) -> bool:
 
 
 def _anything(x: Any) -> Any:
-    """Stands for a function of which only the name matters."""
+    """Replaces a function whose name alone matters."""
     return x
 
 
 class _Layout:
-    """Which nodes share a statement.
+    """The nodes that share a statement.
 
     A node with a generated id that one other reads needs no name: it is written before its reader
     in one pipeline, or its pipeline ends in a port of the reader. With `plain`, every node is a
@@ -80,7 +80,7 @@ class _Layout:
             self._port()
 
     def _is_implicit(self, node: Node) -> bool:
-        """Whether a source is known by being read."""
+        """True if a source needs no declaration, since a node reads it."""
         undeclared = node.op is SOURCE and node.args["schema"] is None
         return undeclared and node.id == node.args["name"] and self.reads[node.id] > 0
 
@@ -217,7 +217,7 @@ def _argument(node: Node, arg: Arg) -> Iterator[str]:
 
 
 def unwritable_columns(graph: Graph) -> Iterator[tuple[Node, str]]:
-    """The columns that operators name and no text can: they are words of Python's."""
+    """The columns that operators name and no text can: keywords of Python."""
     for node in graph:
         for arg in node.spec.args:
             names = (name for name, _ in node.args[arg.name]) if arg.is_open else ()
@@ -234,7 +234,7 @@ def _promises(fn: Fn) -> Iterator[str]:
 
 
 def _typed(fn: Fn) -> str:
-    """A function where there is no argument `returns` to say its type."""
+    """A function with its result type, where the operator has no argument `returns`."""
     text = function_text(fn)
     return text if fn.returns is None else f"{TYPED}({schema_text(fn.returns)}, {text})"
 
@@ -245,7 +245,7 @@ def _aggregate(aggregate: Aggregate) -> str:
 
 
 def _over_function(function: OverFunction) -> str:
-    """A call as a program writes it, without the arguments that are the default's."""
+    """A call as a program writes it, without arguments that equal their default."""
     shown, by_place = [], True
     for arg, value in arguments_of(function):
         if not arg.required and (type(value), value) == (type(arg.default), arg.default):
@@ -291,7 +291,7 @@ def _fields(names: tuple[str, ...]) -> str:
 
 
 def is_name(text: str) -> bool:
-    """Whether a text can be the name of a stream.
+    """True if a text can be the name of a stream.
 
     >>> is_name("add_member"), is_name("a b"), is_name("lambda")
     (True, False, False)
@@ -304,10 +304,10 @@ def schema_text(item: ItemType) -> str:
 
 
 def function_text(fn: Fn) -> str:
-    """A lambda, constants that it closes over written into it, or the name of what is none.
+    """A lambda with its closed-over constants inlined, or the name of a function that is no lambda.
 
-    A `def` of a single `return` is a lambda; any other function stands under its name, for the
-    reader to bind.
+    A `def` of a single `return` is a lambda; any other function appears by name, for the reader to
+    bind.
     """
     tree = _as_lambda(fn.source)
     if tree is None:
@@ -318,7 +318,7 @@ def function_text(fn: Fn) -> str:
 
 
 def left_names(fn: Fn) -> tuple[str, ...]:
-    """What the function's text names without saying what it is."""
+    """The free names in the function's text that no constant replaces."""
     tree = _as_lambda(fn.source)
     if tree is None:
         return (_name(fn),)
@@ -347,7 +347,7 @@ def _as_lambda(text: str) -> ast.Lambda | None:
 
 
 def _constant(text: str) -> ast.expr | None:
-    """What a function closes over, where it can be written as a constant."""
+    """The value of a closed-over name as a constant, if it can be written as one."""
     try:
         return ast.parse(literal(ast.literal_eval(text)), mode="eval").body
     except (SyntaxError, ValueError):
@@ -355,7 +355,7 @@ def _constant(text: str) -> ast.expr | None:
 
 
 class _ConstantInliner(ast.NodeTransformer):
-    """Constants in the place of the names that stand for them."""
+    """Replaces names by their constants."""
 
     def __init__(self, constants: Mapping[str, ast.expr]) -> None:
         self.constants = constants

@@ -18,16 +18,16 @@ from hydro_core.lang.foreign import cure_of_unknown
 from hydro_core.lang.parser import Element, Label, Program, Statement, parse_program
 from hydro_core.lang.source import Source, did_you_mean
 
-# What the names of a program stand for.
+# The meaning of the names of a program.
 #
-# A name stands for its pipeline: what flows into the name enters the first element, what flows
-# out leaves the last. A pipeline that ends in another name flows into that one; its own name,
-# when read, stands for what flows into it.
+# A name means its pipeline: a stream into the name enters the first element, a stream out of it
+# leaves the last. A pipeline that ends in another name flows into that one; its own name, when
+# read, means the last element before that one.
 
 
 @dataclass(frozen=True, slots=True)
 class Outlet:
-    """What leaves a draft."""
+    """The output end of a draft."""
 
     draft: int
     label: Label | None
@@ -36,7 +36,7 @@ class Outlet:
 
 @dataclass(frozen=True, slots=True)
 class Inlet:
-    """What enters a draft; `position` is known where an argument says it."""
+    """The input end of a draft; `position` is known if an argument gives it."""
 
     draft: int
     label: Label | None
@@ -47,7 +47,7 @@ class Inlet:
 
 @dataclass(frozen=True, slots=True)
 class FreeName:
-    """A name, read or written; once names have been followed, one that no statement defines."""
+    """A name, read or written; after resolution, one that no statement defines."""
 
     name: str
     label: Label | None
@@ -55,9 +55,9 @@ class FreeName:
 
 
 Beginning = Outlet | FreeName | None
-"""Where something flows from; None where that is wrong and has been complained of."""
+"""The beginning of a flow; None if it is wrong and has a problem already."""
 End = Inlet | FreeName | None
-"""Where something flows to."""
+"""The end of a flow."""
 
 
 @dataclass
@@ -87,7 +87,7 @@ class Names:
         self._check_turns()
 
     def _check_turns(self) -> None:
-        """Complains of names that stand for each other only, read or not."""
+        """Reports names that only refer to each other, read or not."""
         known: set[str] = set()
         for start, statement in self.definitions.items():
             followed: dict[str, None] = {}
@@ -100,7 +100,7 @@ class Names:
             known.update(followed, [start])
 
     def reading(self, name: FreeName, left: Callable[[Element], Beginning]) -> Beginning:
-        """What a name that is read stands for."""
+        """The beginning that a read name means."""
         followed: dict[str, None] = {}
         while name.name in self.definitions:
             if self._turns(name, followed):
@@ -115,7 +115,7 @@ class Names:
         return name
 
     def writing(self, name: FreeName, right: Callable[[Element], End]) -> End:
-        """What a name that is written stands for."""
+        """The end that a written name means."""
         followed: dict[str, None] = {}
         while name.name in self.definitions:
             if self._turns(name, followed):
@@ -130,7 +130,7 @@ class Names:
         return name
 
     def _turns(self, name: FreeName, followed: dict[str, None]) -> bool:
-        """Whether names stand for each other only; said once for each round."""
+        """True if names only refer to each other; reported once for each cycle."""
         if name.name not in followed:
             followed[name.name] = None
             return False
@@ -148,7 +148,7 @@ class Names:
         return True
 
     def _label(self, own: Label | None, name: FreeName, side: str) -> Label | None:
-        """The port that is meant: the name's definition or its use says it, not both."""
+        """The port of a name: given by its definition or its use, not by both."""
         if own is None or name.label is None:
             return own or name.label
         message = f"`{name.name}` stands for the {side} port `[{own.text}]` already"
@@ -163,18 +163,19 @@ class Names:
 
 
 def _last(statement: Statement) -> Element:
-    """The element from which a pipeline is read: not the name that it flows into."""
+    """The element whose output a pipeline gives: not the name that it flows into."""
     last = statement.elements[-1]
     if last.is_call or last.leaves is not None or len(statement.elements) == 1:
         return last
     return statement.elements[-2]
 
 
-# Ports: which input a stream enters, which output it leaves by, whether all inputs are there.
+# Ports: the input that a stream enters, the output that it leaves by, and the completeness of
+# inputs.
 
 
 class PortProblem(Exception):  # noqa: N818 - it becomes a Diagnostic
-    """Why a port does not serve."""
+    """The reason why a port is refused."""
 
     def __init__(self, message: str, help_: str) -> None:
         super().__init__(message)
@@ -182,7 +183,7 @@ class PortProblem(Exception):  # noqa: N818 - it becomes a Diagnostic
 
 
 def output_port(op: OpSpec, args: Args, label: str | None) -> str:
-    """The port of an `Endpoint` that `label` means."""
+    """The port of an `Endpoint` that `label` names."""
     if op.outputs == "none":
         raise PortProblem(f"nothing flows out of `{op.name}`", "read the stream before it")
     if op.outputs == "copies":
@@ -209,12 +210,12 @@ def shown_ports(op: OpSpec) -> str:
 
 
 def _which(op: OpSpec, port: Port) -> str:
-    """An input as a complaint names it."""
+    """An input as a diagnostic names it."""
     return f"`[{port.name}]` of `{op.name}`" if len(op.inputs) > 1 else f"`{op.name}`"
 
 
 def input_position(op: OpSpec, label: str | None, taken: set[int]) -> int:
-    """The position of the input that `label` means; without one, the only input left."""
+    """The position of the input that `label` names; without one, the only input left."""
     if not op.inputs:
         raise PortProblem(
             f"nothing can flow into `{op.name}`",
@@ -243,7 +244,7 @@ def input_position(op: OpSpec, label: str | None, taken: set[int]) -> int:
 
 @dataclass
 class Wiring:
-    """Connects drafts; what is wrong with ports is added to `problems`."""
+    """Connects drafts; problems of ports are added to `problems`."""
 
     drafts: list[Draft]
     problems: list[Diagnostic]
@@ -266,11 +267,11 @@ class Wiring:
         self.inlets[right.draft].append((right, wire))
 
     def add_unknown(self, right: Inlet) -> None:
-        """Something that is wrong already flows to `right`."""
+        """Records a flow to `right` whose beginning is wrong already."""
         self.inlets[right.draft].append((right, None))
 
     def finish(self) -> None:
-        """Gives every draft its inputs; those that lack one or have too many are complained of."""
+        """Gives every draft its inputs; reports drafts that lack one or have too many."""
         for number, draft in enumerate(self.drafts):
             entries = self.inlets.get(number, [])
             taken = {i.position for i, _ in entries if i.position is not None}
@@ -360,7 +361,7 @@ def parse(
     name: str = "flow",
     bindings: Mapping[str, Any] | None = None,
 ) -> Graph:
-    """The graph of a text; `bindings` are what its functions may name beside the builtins."""
+    """The graph of a text; its functions may name `bindings` and the builtins."""
     source = Source(file, text.removeprefix("\ufeff"))
     program, problems = parse_program(source)
     if problems:
@@ -380,7 +381,7 @@ _FIRST = (
 
 @dataclass
 class _Resolver:
-    """Collects drafts and what is wrong; each step needs those before it."""
+    """Collects drafts and problems; each step needs those before it."""
 
     source: Source
     names: Names
@@ -388,11 +389,11 @@ class _Resolver:
     problems: list[Diagnostic] = field(default_factory=list)
     drafts: list[Draft] = field(default_factory=list)
     number: dict[int, int] = field(default_factory=dict)
-    """From elements, by identity, to their drafts; an element that is wrong has none."""
+    """Drafts by the identity of their elements; an element that is wrong has none."""
     arguments: list[tuple[int, StreamArgument]] = field(default_factory=list)
 
     def graph(self, name: str) -> Graph:
-        """The steps, in order; what is wrong is collected and raised once."""
+        """The steps, in order; problems are collected and raised once."""
         if not self.names.program.statements:
             span = self.source.span(0, 0)
             raise ProgramError.of("syntax", "the program is empty", span, help=_FIRST)
@@ -450,7 +451,7 @@ class _Resolver:
         return Diagnostic("unknown-operator", message, element.name_span, element.name, help=help_)
 
     def _flows(self) -> Iterator[Piped]:
-        """What flows where, as it is written: from an element or a name to an element or a name."""
+        """The flows as they are written: from an element or a name to an element or a name."""
         for statement in self.names.program.statements:
             elements = statement.elements
             if statement.name is None:
@@ -492,7 +493,7 @@ class _Resolver:
         return None if draft is None else Inlet(draft, element.enters, element.span)
 
     def _ended(self, flow: Piped) -> Piped:
-        """The flow from where it really begins to where it really ends."""
+        """The flow with its names resolved to their ends."""
         left, right = flow
         if isinstance(left, FreeName):
             left = self.names.reading(left, self._left)
@@ -501,7 +502,7 @@ class _Resolver:
         return left, right
 
     def _without_free(self, flows: list[Piped]) -> list[Piped]:
-        """The flows with inputs and outputs in the place of the names that no statement defines."""
+        """The flows with inputs and outputs in place of undefined names."""
         read: dict[str, FreeName] = {}
         written: dict[str, FreeName] = {}
         for left, right in flows:
@@ -569,7 +570,7 @@ class _Resolver:
             self.drafts[drafts[0] if only_written else drafts[-1]].name = name
 
     def _discarded(self, read: set[int]) -> Iterable[Diagnostic]:
-        """What is defined and never read."""
+        """Warnings of streams that are defined and never read."""
         for statement in self.names.program.statements:
             last = statement.elements[-1]
             if not self._is_discarded(statement, read):
@@ -597,7 +598,7 @@ class _Resolver:
 
 
 def _no_output(discarded: Diagnostic) -> Diagnostic:
-    """The error that a program without outputs ends in: what is discarded was meant to be one."""
+    """The error of a program without outputs: a discarded stream was meant to be one."""
     message = f"the program has no output: {discarded.message}"
     cure = (
         "an output is a name that is only written, at the end of a pipeline: "

@@ -17,11 +17,13 @@ from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType
 from hydro_core.types.values import ValueProblem, check_string, is_distance, to_item
 
-# Arguments that are constants: what their entries want of the values, and the problem if not.
+# Constant arguments: checks by the operator's entry, and the problem of a wrong value.
 
 
 class ArgumentProblem(TypeProblem):
-    """What is wrong with a written argument: `written` is the one, None for the call as a whole."""
+    """The problem of a written argument; `written` is the argument, None for the call as a
+    whole.
+    """
 
     def __init__(self, code: Code, message: str, help_: str | None, written: object = None) -> None:
         super().__init__(message, help_, code=code)
@@ -29,19 +31,19 @@ class ArgumentProblem(TypeProblem):
 
 
 def no_argument(of: str, name: str, cure: str | None, written: object) -> ArgumentProblem:
-    """What is wrong with an argument that there is not."""
+    """The problem of an unknown argument."""
     return ArgumentProblem("arity", f"`{of}` has no argument `{name}`", cure, written)
 
 
 def missing_argument(
     of: str, name: str, cure: str | None = None, written: object = None
 ) -> ArgumentProblem:
-    """What is wrong where an argument is not given."""
+    """The problem of a missing argument."""
     return ArgumentProblem("arity", f"`{of}` needs the argument `{name}`", cure, written)
 
 
 def neither(cure: str, written: object) -> ArgumentProblem:
-    """What is wrong with what is neither a column nor a function."""
+    """The problem of an argument that is neither a column nor a function."""
     message = "a column or a function of the row must stand here"
     return ArgumentProblem("type", message, cure, written)
 
@@ -51,12 +53,12 @@ def _no_value(name: str, problem: ValueProblem, written: object) -> ArgumentProb
 
 
 def constant_argument(arg: Arg, value: Any, written: Any) -> Any:
-    """The value of an argument that is a constant, as its entry wants it.
+    """The value of a constant argument, in the form that its entry needs.
 
     Args:
         arg: the argument's entry.
-        value: what was read.
-        written: where that stands, for the problem that is raised.
+        value: the value that was read.
+        written: its source, for the problem that is raised.
     """
     if value is None and not arg.required and arg.default is None:
         return None
@@ -88,7 +90,7 @@ def items_argument(name: str, value: Any, written: Any) -> tuple[Any, ...]:
 
 
 def read_schema(name: str, value: Any, written: Any) -> ItemType:
-    """The type that a schema in the argument `name` is."""
+    """The type of a schema in the argument `name`."""
     if isinstance(value, get_args(ItemType)):
         found: ItemType = value
         return found
@@ -146,7 +148,7 @@ def _key(name: str, value: Any, written: Any) -> tuple[str, ...] | tuple[tuple[s
 
 
 def no_key(name: str, found: str, written: Any) -> ArgumentProblem:
-    """The problem of a key that is none; `found` ends the sentence with what is there."""
+    """The problem of a wrong key; `found` ends the sentence with the columns that exist."""
     return ArgumentProblem(
         "type",
         f"`{name}` must be a column, a list of columns or a dict of them{found}",
@@ -202,7 +204,7 @@ _WANTED: Mapping[str, tuple[Callable[[Arg, Any], bool], str]] = {
     ),
     "condition": (lambda _, value: False, "a function of two rows, such as `lambda l, r: …`"),
 }
-"""Of arguments that are taken as they are: whether a value will do, and what would."""
+"""Checks of arguments that are used as they are: a test of the value, and the expected form."""
 _READERS: Mapping[str, Callable[[str, Any, Any], Any]] = {
     "value": _item,
     "schema": read_schema,
@@ -217,8 +219,8 @@ _READERS: Mapping[str, Callable[[str, Any, Any], Any]] = {
 
 # The arguments of an operator, bound to its entry's `args`: the same for text and Python.
 #
-# An `ArgumentReader` knows what a written argument is (a tree of the text, a value of Python);
-# all that is asked of arguments otherwise (how many, which names, which values) is asked here.
+# An `ArgumentReader` interprets a written argument (a tree of the text, a value of Python); all
+# other checks of arguments (number, names, values) are here.
 
 
 Written = TypeVar("Written")
@@ -228,13 +230,13 @@ Streams = list[tuple[int | None, Written]]
 
 
 class ArgumentReader(Protocol[Read_contra]):
-    """How written arguments are read."""
+    """Interprets written arguments."""
 
     def constant(self, written: Read_contra) -> Any:
         """The value; a function without parameters is called."""
 
     def is_function(self, written: Read_contra) -> bool:
-        """Whether it is a function and not a value."""
+        """True for a function, false for a value."""
 
     def function(self, written: Read_contra, returns: ItemType | None) -> Fn:
         """The function."""
@@ -255,11 +257,13 @@ def bind(
     keywords: Sequence[tuple[str, Written]],
     reader: ArgumentReader[Written],
 ) -> tuple[Args, Streams[Written]]:
-    """The arguments of a call of `op`, and its streams; `ArgumentProblem` for the first mistake."""
+    """The arguments of a call of `op`, and its streams; raises an `ArgumentProblem` for the first
+    mistake.
+    """
     try:
         return _bind(op, positional, keywords, reader)
     except ArgumentProblem as problem:
-        # Whatever is wrong, how the call should look is a cure.
+        # Every problem without other help shows the form of the call.
         problem.help = problem.help or as_written(op)
         raise
 
@@ -301,7 +305,7 @@ def _bind(
     if takes_columns_alone and not any(value for _, value in entries):
         raise _no_column(op)
     args = Args(tuple(entries))
-    # An operator that takes no arguments where none of them is given has none then.
+    # An operator without required arguments may be called without any.
     return args if op.at(args).args else NO_ARGS, streams
 
 
@@ -329,7 +333,7 @@ def _streams(
 def _by_name(
     op: OpSpec, positional: Sequence[Written], keywords: Mapping[str, Written]
 ) -> dict[str, Any]:
-    """The arguments under their names; those that do not exist are complained of."""
+    """The arguments under their names; reports unknown ones."""
     given: dict[str, Any] = {}
     places = [arg for arg in op.args if arg.positional and not arg.is_open]
     if places and places[0].kind == "named_columns":
@@ -362,7 +366,9 @@ def _by_name(
 def _promises(
     given: dict[str, Any], reader: ArgumentReader[Any]
 ) -> tuple[ItemType | None, Algebra]:
-    """What is promised of the function, taken out of `given`: its result type and its algebra."""
+    """The declarations about the function, removed from `given`: its result type and its
+    algebra.
+    """
     if "f" not in given:
         return None, Algebra()
     flags = {}
@@ -382,7 +388,7 @@ def _twice(name: str, written: object) -> ArgumentProblem:
 
 
 def as_written(op: OpSpec) -> str:
-    """How a call of the operator looks: the cure where nothing nearer is known."""
+    """The form of a call of the operator: the help where there is none more specific."""
     return f"it is written `{usage(op)}`"
 
 

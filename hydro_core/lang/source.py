@@ -15,7 +15,7 @@ from typing import Any
 
 from hydro_core.errors import ProgramError, Span
 
-# What a user may have meant.
+# Suggestions for misspelled names.
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:
@@ -34,7 +34,7 @@ def no_such_input(name: str, known: Iterable[str]) -> ProgramError:
     return ProgramError.of("input", f"`{name}` is not an input", help=cure)
 
 
-# What the files of programs end in.
+# Suffixes of the files of programs.
 
 
 RULES = ".dl"
@@ -42,10 +42,10 @@ RULES = ".dl"
 PROGRAMS = (".hydro", RULES)
 """Programs that are read from their text."""
 FORMS = "`*.hydro`, rules `*.dl`, or `module:attribute`"
-"""What a FILE of the command line is."""
+"""The forms of FILE on the command line."""
 
 
-# The text of a program, and places in it.
+# The text of a program, and locations in it.
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Source:
     def __post_init__(self) -> None:
         starts = [0, *(i + 1 for i, c in enumerate(self.text) if c == "\n")]
         object.__setattr__(self, "_starts", tuple(starts))
-        # Every place holds its line: all of one line share one string.
+        # Every span holds its line: all spans of one line share one string.
         lines = tuple(line.rstrip("\r") for line in self.text.split("\n"))
         object.__setattr__(self, "_lines", lines)
 
@@ -74,11 +74,12 @@ class Source:
 
     @staticmethod
     def offset_within(start: int, lines: Sequence[str], line: int, column: int) -> int:
-        """The offset of a place of Python's in a part of the text.
+        """The offset of a position of Python's in a part of the text.
 
         Args:
-            start: where the part begins.
-            lines: what Python has read: the part, behind a bracket that is opened before it.
+            start: the start of the part.
+            lines: the lines that Python has read: the part, after a bracket that is opened before
+                it.
             line: counts from 1.
             column: counts bytes of UTF-8, as Python does, where we count characters.
         """
@@ -92,7 +93,7 @@ class Source:
         return self._lines[number - 1]
 
     def span(self, start: int, end: int) -> Span:
-        """The place from one offset to another."""
+        """The location from one offset to another."""
         line, column = self.position(start)
         end_line, end_column = self.position(max(start, end))
         text = self.line(line)
@@ -101,7 +102,7 @@ class Source:
         return Span(self.file, line, column, end_line, end_column, text)
 
 
-# Where a Python program calls the API, and where its functions stand, for errors to point at.
+# Locations of calls of the API in a Python program, and of its functions, for errors to point at.
 
 
 _OWN = "hydro_core."
@@ -132,7 +133,7 @@ def _characters(text: str, count: int) -> int:
 
 
 def of_function(f: Callable[..., Any]) -> Span | None:
-    """The lines in which a Python function is written; None where that is not known."""
+    """The lines of a Python function; None if they are unknown."""
     try:
         lines, first = inspect.getsourcelines(f)
         file = inspect.getsourcefile(f) or "<unknown>"

@@ -23,7 +23,7 @@ _CLOSES = {"(": ")", "[": "]", "{": "}"}
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token: `text` of a port or of arguments is what stands between the brackets."""
+    """A token: `text` of a port or of arguments is the text between the brackets."""
 
     kind: TokenKind
     text: str
@@ -38,7 +38,7 @@ class _BadToken(Exception):  # noqa: N818 - carried to the statement's end, wher
 
 
 def tokenize(source: Source) -> tuple[list[Token], list[Diagnostic]]:
-    """The tokens of a text, statement ends among them, and what is wrong with it."""
+    """The tokens of a text, statement ends among them, and the problems in it."""
     tokens: list[Token] = []
     problems: list[Diagnostic] = []
     text, at = source.text, 0
@@ -52,7 +52,7 @@ def tokenize(source: Source) -> tuple[list[Token], list[Diagnostic]]:
         except _BadToken as wrong:
             span = source.span(wrong.start, wrong.end)
             problems.append(Diagnostic("syntax", wrong.message, span, help=wrong.help))
-            # What follows on the line would only repeat the complaint.
+            # Later tokens of the line would only repeat the problem.
             line_end = text.find("\n", wrong.end)
             at = len(text) if line_end < 0 else line_end
             tokens.append(Token("end", "wrong", at, at))
@@ -151,7 +151,7 @@ def _string_end(text: str, at: int) -> int:
 
 
 def _joined(tokens: list[Token]) -> list[Token]:
-    """The tokens without line ends that an arrow before or after them makes part of a pipeline."""
+    """The tokens without line ends next to an arrow, which continue a pipeline."""
     kept: list[Token] = []
     follows = "end"
     for token in reversed(tokens):

@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from pyarrow.fs import PyFileSystem
 
 
-# What was read, held in memory up to a number of bytes.
+# Cache in memory, limited by the number of bytes.
 
 
 T = TypeVar("T")
 
 
 class ByteCache(Generic[T]):
-    """Values up to so many bytes; those that were not asked for the longest go first."""
+    """Cached values up to a number of bytes; the least recently used are dropped first."""
 
     def __init__(self, most: int, size: Callable[[T], int]) -> None:
-        """`size` tells the bytes of a value."""
+        """`size` gives the bytes of a value."""
         self.most, self._size = most, size
         self._values: OrderedDict[Hashable, T] = OrderedDict()
         self._bytes = 0
@@ -43,7 +43,7 @@ class ByteCache(Generic[T]):
             return self._values.get(key)
 
     def put(self, key: Hashable, value: T) -> T:
-        """Holds a value, and gives it; the last one is held however large it is."""
+        """Caches a value, and gives it; the last value is cached however large it is."""
         with self._lock:
             if key not in self._values:
                 self._values[key] = value
@@ -54,11 +54,11 @@ class ByteCache(Generic[T]):
         return value
 
 
-# Some files of a bucket as a file system of Arrow: they are read, and nothing else.
+# Listed files of a bucket as a read-only file system of Arrow.
 
 
 class ArrowFiles(FileSystemHandler):
-    """The files by their names, each opened as it is said."""
+    """The files by their names; `open` opens one."""
 
     def __init__(
         self, files: Mapping[str, RemotePath], opened: Callable[[RemotePath], pa.NativeFile]
@@ -88,7 +88,7 @@ class ArrowFiles(FileSystemHandler):
         return FileInfo(path, FileType.File, size=found.st_size, mtime_ns=found.st_mtime_ns)
 
     def _refused(self, *given: Any, **named: Any) -> Any:
-        """Nobody asks for folders, and nothing is written or removed."""
+        """Arrow lists no folders here, and nothing is written or removed."""
         raise NotImplementedError(given, named)
 
     get_file_info_selector = create_dir = move = copy_file = _refused
@@ -96,22 +96,21 @@ class ArrowFiles(FileSystemHandler):
     open_output_stream = open_append_stream = _refused
 
 
-# Files of a store as Arrow reads them: some files that were listed, and nothing else of the
-# store.
+# Files of a store as Arrow reads them: listed files, and nothing else of the store.
 #
-# Arrow asks for the end of a Parquet file before it knows whether it wants any of its rows, and a
-# landing has many files of which a tick wants a few. So the ends of files are held, up to a
-# number of bytes: a file that is there unchanged is not asked for again.
+# Arrow reads the end of a Parquet file before it knows if it needs any of its rows, and a landing
+# has many files while a tick needs a few. So the ends of files are cached, up to a number of bytes:
+# an unchanged file is not requested again.
 
 
 _END = 64 * 1024
-"""What Arrow reads of a Parquet file first."""
+"""Bytes at the end of a Parquet file that Arrow reads first."""
 _HELD = 64 * 1024 * 1024
 
 
 _ENDS: ByteCache[bytes] = ByteCache(_HELD, len)
 _IN_USE: WeakSet[_WithEnd] = WeakSet()
-"""The files that somebody has open."""
+"""The open files."""
 
 
 class _WithEnd(RemoteFile):
@@ -122,7 +121,7 @@ class _WithEnd(RemoteFile):
         self._known = (str(place), place.settings, place.stat())
 
     def readinto(self, buffer: Any) -> int:
-        """Reads what fits, of the end from what is held."""
+        """Reads as much as fits; the end of the file comes from the cache."""
         begin = max(0, self._size - _END)
         if self._at < begin or self._at >= self._size:
             return super().readinto(buffer)
@@ -136,7 +135,7 @@ class _WithEnd(RemoteFile):
 
 
 def opened(place: DataPlace) -> Any:
-    """What Arrow reads a file by: its path, or its bytes in a store."""
+    """The argument by which Arrow reads a file: its path, or a file object in a store."""
     return opened_in_store(place) if isinstance(place, RemotePath) else place
 
 
@@ -147,10 +146,10 @@ def opened_in_store(place: RemotePath) -> pa.NativeFile:
 
 
 def let_go_of(seconds: float = 0.3) -> bool:
-    """Waits until no thread of Arrow's has a file of a store any more; gives whether that is so.
+    """Waits until no thread of Arrow's has a file of a store open; gives True if that is so.
 
-    Arrow reads ahead, and lets go of files when it comes to it. A thread of it that wants Python
-    for that while the process ends, ends the process with an error.
+    Arrow reads ahead, and closes files later in its own threads. Such a thread that needs Python
+    while the process ends makes the process end with an error.
     """
     until = time.monotonic() + seconds
     while _IN_USE and time.monotonic() < until:
@@ -163,17 +162,17 @@ atexit.register(let_go_of)
 
 
 def names_of(files: Sequence[DataPlace]) -> list[str]:
-    """The names by which a dataset of Arrow knows the files; see `file_system`."""
+    """The names of the files in a dataset of Arrow; see `file_system`."""
     return [name_of(file) for file in files]
 
 
 def name_of(place: DataPlace) -> str:
-    """The same of one file, or of the folder that they are in."""
+    """The same for one file, or for the folder of the files."""
     return place.key if isinstance(place, RemotePath) else str(place)
 
 
 def file_system(files: Sequence[DataPlace]) -> PyFileSystem | None:
-    """The file system in which a dataset finds the files; None: that of this machine."""
+    """The file system in which a dataset finds the files; None: the local one."""
     remote = {file.key: file for file in files if isinstance(file, RemotePath)}
     if not remote:
         return None

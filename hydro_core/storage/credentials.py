@@ -1,8 +1,8 @@
-"""Who asks a store: credentials from where people keep them, and from nowhere of ours.
+"""Credentials for a store, from the places where people have them; hydrotick stores none.
 
-obstore knows the environment, web identities, containers and instance roles. The shared files of
-AWS it does not: their keys are read here, and what takes more than that (SSO, a role, a command) is
-left to boto3, where it is installed.
+obstore finds credentials in the environment, of web identities, containers and instance roles. It
+does not read the shared files of AWS: their keys are read here, and everything else in them (SSO, a
+role, a command) is left to boto3, where it is installed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OF_ENVIRONMENT = (
     ("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",),
     ("AWS_CONTAINER_CREDENTIALS_FULL_URI",),
 )
-"""What obstore finds credentials by, without asking the machine."""
+"""Environment variables by which obstore finds credentials without a request to the machine."""
 _METADATA = "http://169.254.169.254"
 _SECONDS_TO_ANSWER = 1.0
 
@@ -39,7 +39,7 @@ Provider = Callable[[], Mapping[str, Any]]
 
 
 def s3_credentials(settings: StorageSettings) -> Provider | None:
-    """What gives obstore the credentials; None: it finds them by itself.
+    """The provider of credentials for obstore; None: obstore finds them by itself.
 
     Raises:
         InfrastructureError: there are none, or the profile has none (code `config`).
@@ -63,9 +63,10 @@ def _in_environment() -> bool:
 
 
 def _of_profile(profile: str | None) -> Provider | None:
-    """The keys of a profile of the shared files; None: nobody names one, and there is no default.
+    """The keys of a profile of the shared files; None: no profile is named, and there is no
+    default.
 
-    They are read when they are asked for: whoever changes them need not start anything again.
+    They are read at each request, so changed keys need no restart.
     """
     name = profile or "default"
     said = _said(name)
@@ -89,7 +90,7 @@ def _of_profile(profile: str | None) -> Provider | None:
 
 
 def _said(profile: str) -> Mapping[str, str]:
-    """What the shared files say of a profile."""
+    """The settings of a profile in the shared files."""
     found: dict[str, str] = {}
     home = Path.home() / ".aws"
     files = (
@@ -101,7 +102,7 @@ def _said(profile: str) -> Mapping[str, str]:
         try:
             parser.read(file, encoding="utf-8")
         except (configparser.Error, UnicodeDecodeError):
-            # What is wrong in it may be a secret, and is not told.
+            # The parser's message may contain a secret, so it is left out.
             raise no_credentials(f"{file} is no file of profiles") from None
         for name in (section, profile) if profile == "default" else (section,):
             found |= dict(parser[name]) if parser.has_section(name) else {}
@@ -119,7 +120,9 @@ def _keys(said: Mapping[str, str]) -> Mapping[str, Any]:
 
 @lru_cache(maxsize=4)
 def _machine_answers(endpoint: str) -> bool:
-    """Whether the machine gives credentials of its role: else obstore waits for it for minutes."""
+    """True if the machine gives credentials of its role; without this test obstore tries for
+    minutes.
+    """
     if os.environ.get("AWS_EC2_METADATA_DISABLED", "").lower() == "true":
         return False
     found = urlsplit(endpoint)

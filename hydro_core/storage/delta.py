@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 _MOST = 16
 _LAST: dict[RemotePath, DeltaTable] = {}
-"""The table that was opened last at a place: a look asks for it several times at the version that
-it was found at, and each time all of its log would be read.
+"""The table that was opened last at a location: a status asks for it several times at the same
+version, and each time its whole log would be read.
 """
 _LOCK = Lock()
 _OFTEN = 10
@@ -45,7 +45,7 @@ def delta_table(place: DataPlace, version: int | None = None) -> DeltaTable:
 
 
 def opened_table(place: DataPlace, version: int | None = None) -> DeltaTable:
-    """The same, to be read and written: nobody else has the object.
+    """The same, to be read and written: the object is not shared.
 
     Raises:
         DeltaError: there is none, or none that can be read.
@@ -118,11 +118,11 @@ def write_table(
 
 
 def log_configuration(place: DataPlace, entries: int) -> dict[str, str | None]:
-    """How a table's log is kept: it is summed up after so many entries, in a store after fewer,
-    since whoever opens the table asks for each entry after that.
+    """The settings of a table's log: the interval of its checkpoints, which is shorter in a store,
+    since each reader requests every entry after the last one.
 
-    In a store no commit looks for entries that are too old, since it would list all of the log:
-    `without_old_entries` does it now and then.
+    In a store no commit removes expired entries, since that would list the whole log:
+    `without_old_entries` does it from time to time.
     """
     if not isinstance(place, RemotePath):
         return {"delta.checkpointInterval": str(entries)}
@@ -139,10 +139,12 @@ def without_old_entries(place: DataPlace, table: DeltaTable) -> None:
 def without_files(
     place: DataPlace, table: DeltaTable, hours: int, kept: Callable[[], None]
 ) -> None:
-    """Removes files that no version of the last so many hours holds, nor ever a version.
+    """Removes files that no version of the last `hours` hours contains, and files that no version
+    ever contained.
 
-    In a store what goes is listed first, and then `kept` raises where another has taken over: it
-    may have written files that nobody names yet. What it writes after that is not in the list.
+    In a store the files are listed first, and then `kept` raises if another process has taken the
+    lease: that process may have written files that no version contains yet. Files that it writes
+    later are not in the list.
     """
     in_store = isinstance(place, RemotePath)
     gone = table.vacuum(
@@ -163,7 +165,7 @@ def entry_of(place: DataPlace, version: int) -> DataPlace:
 def is_table(place: DataPlace) -> bool:
     if not isinstance(place, RemotePath):
         return place.exists()
-    # To look for a folder is to list it; a log that is long has been summed up.
+    # A request for a folder lists it; a long log has a checkpoint.
     return (place / "_delta_log/_last_checkpoint").is_file() or (place / "_delta_log").is_dir()
 
 
@@ -172,11 +174,12 @@ def _url(place: RemotePath) -> str:
 
 
 def data_files(table: DeltaTable, *columns: str) -> list[dict[str, Any]]:
-    """A row for each data file, with some of what its log says: `path`, `size_bytes`, `max.tick`.
+    """A row for each data file, with the given columns of the log: `path`, `size_bytes`,
+    `max.tick`.
 
-    What the log says of no file is None. Nothing else is read: pyarrow loads pandas for every
-    instant that it makes a Python object of, and before it takes a stream for a table; whoever only
-    looks at a ledger does without.
+    A column that the log lacks is None. The rest is not read: pyarrow loads pandas when it converts
+    an instant to Python, and when it reads a stream as a table; a reader of the ledger alone avoids
+    it.
     """
     import pyarrow as pa
 
@@ -187,14 +190,14 @@ def data_files(table: DeltaTable, *columns: str) -> list[dict[str, Any]]:
 
 
 def sizes_in(place: DataPlace, table: DeltaTable) -> Mapping[str, int]:
-    """The bytes of a table's files by its log, which spares asking a store for each of them; of a
-    directory none, since it is asked as fast.
+    """The bytes of a table's files by its log, which saves a request to the store for each of them;
+    empty for a directory, where a request costs nothing.
     """
     rows = data_files(table, "path", "size_bytes") if isinstance(place, RemotePath) else ()
     return {unquote(row["path"]): row["size_bytes"] or 0 for row in rows}
 
 
 def table_file(place: DataPlace, path: str, sizes: Mapping[str, int]) -> DataPlace:
-    """A file of a table, whose size is known where the log says it: it never changes."""
+    """A file of a table, with its size if the log has it: files never change."""
     size = sizes.get(path)
     return place / path if size is None else file_known(place, path, size, 0)

@@ -1,12 +1,13 @@
-"""The right to write below a place in a store: one writer at a time, and a number for each.
+"""The lease of a location in a store: the right to write, for one writer at a time, with a number
+for each.
 
-A store has no locks. What it has are writes that count only if nothing, or what was read before, is
-at the place. So the right is a file, the lease: it says whose it is, until when, and by which
-number; who takes it writes the next number. It is renewed while its owner works, and taken over
-when it has run out.
+A store has no locks. It has conditional writes, which succeed only if nothing, or a known version,
+is at the location. So the right is a file, the lease: it has its owner, its end, and its number;
+the next owner writes the next number. The owner renews it while it works; another process may take
+it after its end.
 
-Clocks and pauses decide only how soon it is taken over. That who has lost it changes nothing any
-more is seen to where things are committed, by the number: it never goes back.
+Clocks and pauses decide only how soon it changes hands. The commit checks the number, which never
+decreases, so a former owner cannot commit.
 """
 
 from __future__ import annotations
@@ -24,24 +25,27 @@ from hydro_core.errors import HydroError
 from hydro_core.storage.store import FileStore
 
 SECONDS = 60.0
-"""How long a lease lasts that is not renewed: so long others wait where its owner is gone."""
+"""The seconds until a lease without renewal ends: the time that others wait after a crash of its
+owner.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseNote:
     number: int
-    """Who takes it has a greater one than all who had it before."""
+    """A new owner's number is greater than those of all before it."""
     owner: str
-    """The process that has it; "": nobody has."""
+    """The process that has it; "": no process has it."""
     until: float
-    """When it runs out, in seconds since 1970."""
+    """The time of its end, in seconds since 1970."""
     in_doubt: bool
-    """Whether its owner may have asked for something that has not been answered: whoever takes it
-    has to see to it that this cannot come late."""
+    """True if its owner may have an unanswered request; the next owner must make sure that it
+    cannot succeed late.
+    """
     says: Mapping[str, str]
     """For messages."""
     by: str = ""
-    """Which of all takers that ever were: an answer that got lost is known again by it."""
+    """A unique id of the attempt to take it: it identifies the own lease after a lost answer."""
 
     def encoded(self) -> bytes:
         """The note as it is written."""
@@ -51,7 +55,7 @@ class LeaseNote:
 
 
 def _decoded(text: bytes) -> LeaseNote:
-    """A note that was written; one that cannot be read counts as one in doubt that ran out."""
+    """A decoded note; an unreadable one counts as in doubt and ended."""
     try:
         found: Any = json.loads(text)
         return LeaseNote(**found)
@@ -74,10 +78,10 @@ class LeaseFile:
     """The file of a lease.
 
     Args:
-        store: what it is in.
+        store: the store that holds it.
         name: its name there.
-        clock: tells the seconds since 1970.
-        seconds: how long a lease lasts.
+        clock: gives the seconds since 1970.
+        seconds: the duration of a lease.
     """
 
     store: FileStore
@@ -86,13 +90,13 @@ class LeaseFile:
     seconds: float = SECONDS
 
     def look(self) -> LeaseNote | None:
-        """What the lease says; None where nobody ever had it."""
+        """The content of the lease; None if no process has ever taken it."""
         found = self.store.read_marked(self.name)
         return None if found is None else _decoded(found[0])
 
     def is_free(self, note: LeaseNote, has_ended: Callable[[str], bool], by: str = "") -> bool:
-        """Whether one may take a lease: given back, run out, or of a process that has ended; or
-        its own, of which it was not told.
+        """True if the lease may be taken: it was given back, has ended, its process has ended, or
+        it is the own lease after a lost answer.
         """
         is_own = bool(by) and note.by == by
         return not note.owner or is_own or note.until < self.clock() or has_ended(note.owner)
@@ -100,14 +104,14 @@ class LeaseFile:
     def take(
         self, wanted: LeaseNote, has_ended: Callable[[str], bool]
     ) -> tuple[HeldLease, bool] | None:
-        """Takes the lease, and tells whether the one before may still be at work.
+        """Takes the lease, and reports if the owner before may still be at work.
 
         Args:
-            wanted: whose it is to be, and what it says; number and end are not looked at.
-            has_ended: whether a named process is known to have ended.
+            wanted: the owner and the content; number and end are ignored.
+            has_ended: True for a process that is known to have ended.
 
         Returns:
-            None where another has it.
+            None if another process has it.
         """
         found = self.store.read_marked(self.name)
         if found is None:
@@ -119,21 +123,21 @@ class LeaseFile:
         if not self.is_free(before, has_ended, wanted.by):
             return None
         doubtful = before.in_doubt or bool(before.owner)
-        # Who ends before it has seen to what is in doubt leaves that to the next one.
+        # An owner that ends before it has resolved the doubt leaves it to the next one.
         note = replace(wanted, number=before.number + 1, until=self._end(), in_doubt=doubtful)
         written = self._replaced(note, found[1])
         return None if written is None else (written, doubtful)
 
     def renew(self, held: HeldLease) -> HeldLease | None:
-        """The lease for as long again; None: another has taken it over."""
+        """The lease with a new end; None: another process has taken it."""
         return self._changed(held, replace(held.note, until=self._end()))
 
     def give_back(self, held: HeldLease, *, in_doubt: bool) -> None:
-        """Gives the lease back, if it was not taken over.
+        """Gives the lease back, unless another process has taken it.
 
         Args:
             held: the lease.
-            in_doubt: whether something was asked for that has not been answered.
+            in_doubt: True if a request has not been answered.
         """
         self._changed(held, replace(held.note, owner="", until=0.0, in_doubt=in_doubt))
 
@@ -143,7 +147,7 @@ class LeaseFile:
     def _changed(self, held: HeldLease, note: LeaseNote) -> HeldLease | None:
         written = self._replaced(note, held.etag)
         if written is not None and written.note != note:
-            # What is there is older: an earlier answer got lost.
+            # The stored note is older: an earlier answer was lost.
             return self._replaced(note, written.etag)
         return written
 
@@ -152,8 +156,8 @@ class LeaseFile:
         return self._known(note) if written is None else HeldLease(note, written)
 
     def _known(self, note: LeaseNote) -> HeldLease | None:
-        """What is there, if the same taker has left it: what was done may be answered as if it had
-        not been, where the answer got lost and the request was made again.
+        """The stored lease, if this process wrote it: a write that succeeded may be answered as
+        refused, if its first answer was lost and the request was repeated.
         """
         found = self.store.read_marked(self.name)
         there = None if found is None else _decoded(found[0])
@@ -163,19 +167,19 @@ class LeaseFile:
 
 
 class Lease:
-    """The right to write, as one process has it: renewed by a thread while it is held.
+    """The right to write of one process: a thread renews it while it is held.
 
     It answers as the operating system's lock on a file does, a `FileLock` of
     `hydro_core.machine.locks`.
     """
 
     def __init__(self, file: LeaseFile, owner: str, has_ended: Callable[[str], bool]) -> None:
-        """Nothing is asked yet.
+        """Sends no request yet.
 
         Args:
-            file: where it is.
+            file: the file of the lease.
             owner: the name of this process.
-            has_ended: whether a named process is known to have ended.
+            has_ended: True for a process that is known to have ended.
         """
         self._file, self._owner, self._has_ended = file, owner, has_ended
         self._by = uuid.uuid4().hex
@@ -184,7 +188,7 @@ class Lease:
         self._stop = threading.Event()
         self._lost = False
         self.doubtful = False
-        """Whether the owner before may still be at work: see to it that it commits nothing."""
+        """True if the owner before may still be at work; its commits must be prevented."""
 
     @property
     def number(self) -> int | None:
@@ -192,12 +196,12 @@ class Lease:
 
     @property
     def is_lost(self) -> bool:
-        """Whether another is known to have taken over what this process had."""
+        """True if another process is known to have taken the lease."""
         return self._lost
 
     def is_kept(self) -> bool:
-        """Whether this process has the right still: the store is asked, and has it for as long
-        again if so. Who stood still for long may have lost it without having noticed.
+        """Renews the lease, and gives True if this process still has it. After a long pause it may
+        have lost it unnoticed.
         """
         with self._guard:
             if self._held is None or self._lost:
@@ -208,7 +212,7 @@ class Lease:
             return not self._lost
 
     def take(self, **says: str) -> bool:
-        """Takes the right, unless another has it; `says` is told to those who ask."""
+        """Takes the right, unless another process has it; `says` is content for messages."""
         since = datetime.now(UTC).isoformat(timespec="seconds")
         wanted = LeaseNote(0, self._owner, 0.0, False, {"since": since, **says}, self._by)
         found = self._file.take(wanted, self._has_ended)
@@ -222,7 +226,7 @@ class Lease:
         return True
 
     def settled(self) -> None:
-        """What the owner before may have asked for can do nothing any more."""
+        """Records that no request of the owner before can succeed any more."""
         with self._guard:
             self.doubtful = False
             if self._held is not None:
@@ -230,7 +234,7 @@ class Lease:
                 self._held = HeldLease(note, self._held.etag)
 
     def release(self, *, in_doubt: bool = False) -> None:
-        """Gives the right back; nothing if it is not held."""
+        """Gives the right back; does nothing if it is not held."""
         self._stop.set()
         with self._guard:
             held, self._held = self._held, None
@@ -240,12 +244,14 @@ class Lease:
 
     @property
     def is_held(self) -> bool:
-        """Whether a process has the right now, on whatever host."""
+        """True if a process has the right now, on any host."""
         note = self._file.look()
         return note is not None and not self._file.is_free(note, self._has_ended)
 
     def holder(self) -> Mapping[str, Any]:
-        """What is told of who has the right, "process" first of all; empty if nobody has."""
+        """The content for messages of the current owner, "process" first; empty if there is
+        none.
+        """
         note = self._file.look()
         if note is None or self._file.is_free(note, self._has_ended):
             return {}
@@ -259,7 +265,7 @@ class Lease:
                 try:
                     renewed = self._file.renew(self._held)
                 except HydroError:
-                    # The store may answer again before it runs out; if not, others may take it.
+                    # The store may answer again before the end; if not, others may take the lease.
                     continue
                 if renewed is None:
                     self._lost = True

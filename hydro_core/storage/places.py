@@ -23,7 +23,7 @@ WILD = frozenset("*?[")
 
 
 def fixed_part(pattern: RemotePath) -> RemotePath:
-    """The folder that a pattern begins with, before its first sign."""
+    """The folder before the first wildcard of a pattern."""
     parts = []
     for part in pattern.parts[:-1]:
         if WILD & set(part):
@@ -49,7 +49,7 @@ def _expression(parts: tuple[str, ...]) -> str:
     for place, part in enumerate(parts):
         last = place == len(parts) - 1
         if part == "**":
-            # No folder, or some, none of which is hidden.
+            # Any number of folders, none of them hidden.
             found.append("(?:[^./][^/]*/)*" + ("[^./][^/]*" if last else ""))
         else:
             found.append(_of_part(part) + ("" if last else "/"))
@@ -76,23 +76,26 @@ def _quoted(among: str) -> str:
     return re.sub(r"([\\^\]])", r"\\\1", among)
 
 
-# What is done to files and folders, in a directory and in a store: the words that `Path` lacks.
+# Operations on files and folders, in a directory and in a store, that `Path` lacks.
 
 
 _NO_LINKS = (errno.EPERM, errno.EXDEV, errno.ENOTSUP, errno.EMLINK)
-"""What the operating system says where a file system has no second names for files."""
+"""Errors of a file system without hard links."""
 
 _PIECE = 1 << 20
 _HELD = 8 << 20
-"""So many bytes of a file that is written to a store are held in memory; of more, the disk has them
-until all have come."""
+"""Bytes of a file for a store that are buffered in memory; the rest is buffered on disk until the
+file is complete.
+"""
 
 Identity = tuple[int, ...]
-"""What tells a file from every other that ever has its name."""
+"""The identity of a file: it differs from every other file that ever has its name."""
 
 
 def remove_tree(place: DataPlace, *, ignore_errors: bool = False) -> None:
-    """Removes a folder with all that is in it; `ignore_errors`: what cannot be removed stays."""
+    """Removes a folder with its content; with `ignore_errors`, entries that cannot be removed
+    stay.
+    """
     if isinstance(place, RemotePath):
         with suppress(*((InfrastructureError,) if ignore_errors else ())):
             place.store.delete_below(place.key)
@@ -101,7 +104,7 @@ def remove_tree(place: DataPlace, *, ignore_errors: bool = False) -> None:
 
 
 def empty(place: DataPlace) -> None:
-    """Removes what there may be in a folder, and the folder.
+    """Removes a folder with its content, if it exists.
 
     Raises:
         InfrastructureError: the store does not let it be removed.
@@ -110,7 +113,7 @@ def empty(place: DataPlace) -> None:
 
 
 def identity_of(file: DataPlace) -> Identity:
-    """What tells a file from every other that ever has its name.
+    """The identity of a file: it differs from every other file that ever has its name.
 
     Raises:
         FileNotFoundError: it is not there.
@@ -119,13 +122,13 @@ def identity_of(file: DataPlace) -> Identity:
         found = file.stat()
         return found.st_size, found.st_mtime_ns
     stat = file.stat()
-    # A copy keeps when its content was written, and the number of a file that was removed is given
-    # to another: both are those of a file that was restored twice. Nobody sets the third.
+    # A copy preserves the time of the last write, and the inode of a removed file is reused: a file
+    # that was restored twice may share both. No program can set the third.
     return stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns
 
 
 def are_there(files: Iterable[DataPlace]) -> bool:
-    """Whether files are all there; a store is asked once for each folder that they are in."""
+    """True if all files exist; a store lists each of their folders once."""
     wanted = list(files)
     folders = {file.parent for file in wanted if isinstance(file, RemotePath)}
     there: set[DataPlace] = {file for folder in folders for file in folder.files()}
@@ -133,7 +136,7 @@ def are_there(files: Iterable[DataPlace]) -> bool:
 
 
 def pieces_of(file: DataPlace) -> Iterator[bytes]:
-    """What a file holds, piece by piece.
+    """The content of a file, piece by piece.
 
     Raises:
         FileNotFoundError: it is not there.
@@ -147,11 +150,11 @@ def pieces_of(file: DataPlace) -> Iterator[bytes]:
 
 
 def write_pieces(file: DataPlace, pieces: Iterable[bytes]) -> int:
-    """Writes a file of which the pieces come one by one, and gives its size; in a store it is there
-    as a whole, or not at all.
+    """Writes a file from pieces, and gives its size; in a store it becomes visible as a whole, or
+    not at all.
     """
     rest = iter(pieces)
-    # Where there is nothing to read, nothing is made.
+    # A source without a first piece fails here, before a file is created.
     first = bytearray(next(rest, b""))
     if isinstance(file, Path):
         with file.open("wb") as target:
@@ -171,7 +174,7 @@ def write_pieces(file: DataPlace, pieces: Iterable[bytes]) -> int:
 
 
 def carry(file: DataPlace, to: DataPlace) -> None:
-    """Copies a file to whatever place, whose folder is there; a store copies its own by itself.
+    """Copies a file to any location, whose folder exists; a store copies its own files by itself.
 
     Raises:
         FileNotFoundError: it is not there.
@@ -186,8 +189,8 @@ def carry(file: DataPlace, to: DataPlace) -> None:
 
 
 def second_name(file: DataPlace, to: DataPlace) -> None:
-    """Has the bytes of a file under another name; a store, and a file system without links, writes
-    them once more.
+    """Gives the content of a file another name: by a hard link, or by a copy in a store and in a
+    file system without links.
     """
     match file, to:
         case (RemotePath(), RemotePath()):
@@ -204,14 +207,14 @@ def second_name(file: DataPlace, to: DataPlace) -> None:
 
 
 def has_second_name(file: DataPlace, to: DataPlace) -> bool:
-    """Whether `second_name` is done already, of a file that never changes."""
+    """True if `second_name` was done already, for a file that never changes."""
     if isinstance(file, Path) and isinstance(to, Path):
         return to.exists() and to.samefile(file)
     return to.is_file() and to.stat().st_size == file.stat().st_size
 
 
 def write_whole(file: DataPlace, text: str) -> None:
-    """Writes a file that others may read meanwhile: they find it as it was, or as it is then."""
+    """Writes a file atomically: concurrent readers find its old or its new content."""
     if isinstance(file, RemotePath):
         file.write_bytes(text.encode())
         return
@@ -224,15 +227,15 @@ def write_whole(file: DataPlace, text: str) -> None:
 
 
 def entries_in(folder: DataPlace) -> list[DataPlace]:
-    """The folders in a folder, and the files, by name; none where it is not there."""
+    """The folders and files in a folder, by name; none if it does not exist."""
     if isinstance(folder, RemotePath):
         return list(folder.iterdir())
     return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
 def derived_place(place: DataPlace) -> Path | None:
-    """A directory of this machine for what can be made again at any time of what is in a folder;
-    None: there is none.
+    """A local directory for derived data of a folder, which can be recomputed at any time; None:
+    there is none.
     """
     if isinstance(place, Path):
         return place
@@ -242,7 +245,7 @@ def derived_place(place: DataPlace) -> Path | None:
 
 
 def files_in(folder: DataPlace) -> Iterator[DataPlace]:
-    """The files in a folder, and those in folders in it; none where it is not there."""
+    """The files in a folder and in its folders; none if it does not exist."""
     if isinstance(folder, RemotePath):
         yield from folder.files()
     else:

@@ -1,7 +1,7 @@
-"""What a store that does not do what it is asked to is told as: what is wrong, where, and a cure.
+"""Errors of a store for people: the problem, its location, and help.
 
-Libraries put whole answers and requests into their errors, and these may hold what nobody is to
-see. Of them only the status and the code of the answer are taken.
+Libraries put whole answers and requests into their errors, and these may hold secrets. Only the
+status and the code of the answer are used.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ _OF_A_STORE = re.compile(
     r"error performing|Generic (?!LocalFileSystem)\w+ error|<Code>|lacked the necessary",
     re.IGNORECASE,
 )
-"""What libraries say where a store is at fault, and not what is in it. A directory is no store:
-delta-rs reports an empty file of one as a `Generic LocalFileSystem error`, and that is damage."""
+"""Messages of libraries about a failing store, not about its content. A directory is no store:
+delta-rs reports an empty file of one as a `Generic LocalFileSystem error`, and that is damage.
+"""
 _REFUSED = re.compile(
     r"lacked the necessary (privileges|credentials)|lacked valid auth", re.IGNORECASE
 )
@@ -39,7 +40,7 @@ _AGAIN = "then run it again; what was committed stands"
 
 @dataclass(frozen=True, slots=True)
 class StoreProblem:
-    """What is wrong with a store, or on the way to it, and what helps."""
+    """A problem of a store, or of the connection to it, with help."""
 
     code: Code
     message: str
@@ -48,15 +49,15 @@ class StoreProblem:
 
 @contextmanager
 def store_errors(url: str, bucket: str, doing: str) -> Iterator[None]:
-    """Within it what a store does not do becomes an error for people.
+    """A context in which errors of the store become errors for people.
 
-    What is not there is a `FileNotFoundError`, what was there or has changed an error of
-    obstore's: whoever asks knows what that means.
+    A missing file is a `FileNotFoundError`; an existing or changed file is an error of obstore's,
+    which the caller handles.
 
     Args:
-        url: what is asked about.
-        bucket: the bucket that it is in.
-        doing: what the store is asked to do, such as `read`.
+        url: the requested location.
+        bucket: its bucket.
+        doing: the operation, such as `read`.
     """
     from obstore import exceptions
 
@@ -73,18 +74,18 @@ def store_errors(url: str, bucket: str, doing: str) -> Iterator[None]:
 
 
 def is_of_store(said: str) -> bool:
-    """Whether what a library says is about the store, and not about what is in it."""
+    """True if a library's message is about the store, not about its content."""
     return _OF_A_STORE.search(said) is not None
 
 
 def is_without_words(said: str) -> bool:
-    """Whether a store refused without saying why, as it does where an answer has no content."""
+    """True if a store refused without a reason, as it does if an answer has no content."""
     refused = _status(said) in (400, 401, 403) or _REFUSED.search(said) is not None
     return refused and _CODE.search(said) is None
 
 
 def problem(said: str, url: str, bucket: str, doing: str) -> InfrastructureError:
-    """The error for people of what a library says; nothing else of it is kept."""
+    """The error for people from a library's message; nothing else of the message is used."""
     found = _case(said, bucket, doing)
     return InfrastructureError.of(found.code, f"{url}: {found.message}", help=found.cure)
 
@@ -112,7 +113,7 @@ def _case(said: str, bucket: str, doing: str) -> StoreProblem:
 
 
 def _of_the_way(said: str, status: int | None, answer: str, bucket: str) -> StoreProblem:
-    """What is wrong with the store, or on the way to it."""
+    """A problem of the store, or of the connection to it."""
     if "169.254.169.254" in said or "credential" in said.lower():
         return StoreProblem("config", "there are no credentials for it", CURE)
     if status in (429, 500, 502, 503, 504):

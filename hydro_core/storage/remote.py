@@ -15,11 +15,11 @@ from hydro_core.errors import InfrastructureError, ProgramError
 from hydro_core.storage.settings import HADOOP_SCHEMES, KINDS, StorageSettings, for_delta
 from hydro_core.storage.store import FileStore, StoredFile, bucket_store
 
-# The place of a file or a folder in an object store, in the words that `Path` has for one.
+# The location of a file or a folder in an object store, with the interface of `Path`.
 #
-# Whoever reads files takes either. A place is a name: to make one asks nothing of the store, and
-# it can be sent to another process, which asks by credentials of its own. A file of a listing
-# knows what the listing said of it, and is not asked for again.
+# Readers of files take either. A location is a name: to build one sends no request, and it can be
+# sent to another process, which uses credentials of its own. A file of a listing has the size and
+# time that the listing gave, and needs no further request.
 
 
 _URL = re.compile(r"([a-z0-9]+)://([^/]*)(?:/(.*))?", re.IGNORECASE | re.DOTALL)
@@ -29,17 +29,18 @@ _SECOND = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class RemoteStat:
-    """What is known of a file: its size, and when it was written."""
+    """The size of a file, and the time of its last write."""
 
     st_size: int
     st_mtime_ns: int
-    """With the second in which it was written, and then what of its ETag fits: a file that is
-    written twice within a second has two."""
+    """The second of the last write, plus as much of the ETag as fits below it: two writes of a file
+    within a second differ.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class RemotePath:
-    """A place in a bucket."""
+    """A location in a bucket."""
 
     scheme: str
     bucket: str
@@ -58,7 +59,7 @@ class RemotePath:
 
     @property
     def kind(self) -> str:
-        """What store it is in."""
+        """The kind of its store."""
         return KINDS[self.scheme]
 
     @property
@@ -73,38 +74,38 @@ class RemotePath:
 
     @property
     def stem(self) -> str:
-        """The same without what stands behind the last dot."""
+        """The last part of its name without the suffix."""
         return PurePosixPath(self.key).stem
 
     @property
     def suffix(self) -> str:
-        """What stands behind the last dot, with it."""
+        """The suffix: the last dot of the name and the text after it."""
         return PurePosixPath(self.key).suffix
 
     @property
     def suffixes(self) -> list[str]:
-        """What stands behind each dot."""
+        """All suffixes of the name."""
         return PurePosixPath(self.key).suffixes
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The folders that it is in, and its name."""
+        """The folders of its key, and its name."""
         return PurePosixPath(self.key).parts
 
     @property
     def parent(self) -> RemotePath:
-        """The folder that it is in."""
+        """Its folder."""
         parent = str(PurePosixPath(self.key).parent)
         return replace(self, key="" if parent == "." else parent, listed=None)
 
     @property
     def for_spark(self) -> str:
-        """The name by which Spark knows it."""
+        """The URL in Spark."""
         return f"{HADOOP_SCHEMES[self.kind]}://{self.bucket}/{self.key}"
 
     @property
     def for_delta(self) -> dict[str, str]:
-        """What delta-rs needs to know of the store."""
+        """The options of the store for delta-rs."""
         options = for_delta(self.kind, self.settings)
         if self.settings.profile:
             options["aws_profile"] = self.settings.profile
@@ -119,21 +120,21 @@ class RemotePath:
         return PurePosixPath(self.key).relative_to(base.key)
 
     def exists(self) -> bool:
-        """Whether there is a file, or a folder with one."""
+        """True if there is a file, or a folder with one."""
         return self.is_dir() or self.is_file()
 
     def is_file(self) -> bool:
         return bool(self.key) and self.store.exists(self.key)
 
     def is_dir(self) -> bool:
-        """Whether files are below it."""
+        """True if there are files below it."""
         return next(self.store.list(self.key), None) is not None
 
     def stat(self) -> RemoteStat:
-        """What is known of the file: what a listing said, if it is of one.
+        """The size and time of the file: those of a listing, if it is from one.
 
         Raises:
-            FileNotFoundError: it is not there.
+            FileNotFoundError: the file does not exist.
         """
         if self.listed is not None:
             return self.listed
@@ -143,14 +144,14 @@ class RemotePath:
         return _stat(found)
 
     def files(self, after: str | None = None) -> Iterator[RemotePath]:
-        """The files below it, as the store lists them; those that it is itself not among them."""
+        """The files below it, as the store lists them, with `after` those after a name."""
         offset = None if after is None else f"{self.key}/{after}"
         for found in self.store.list(self.key, offset):
             if not found.name.endswith("/"):
                 yield replace(self, key=found.name, listed=_stat(found))
 
     def iterdir(self) -> Iterator[RemotePath]:
-        """The folders in it, and the files."""
+        """The folders and files in it."""
         folders, files = self.store.folder(self.key)
         for name in folders:
             yield replace(self, key=name.rstrip("/"), listed=None)
@@ -158,14 +159,14 @@ class RemotePath:
             yield replace(self, key=found.name, listed=_stat(found))
 
     def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
-        """A folder is there when a file is below it."""
+        """Does nothing: a folder exists if a file is below it."""
 
     def write_bytes(self, content: bytes) -> None:
         """Writes the file whole."""
         self.store.write(self.key, content)
 
     def unlink(self, missing_ok: bool = False) -> None:
-        """Removes the file; whether there was one is not told."""
+        """Removes the file, if it exists."""
         self.store.delete([self.key])
 
     def read_bytes(self) -> bytes:
@@ -175,14 +176,14 @@ class RemotePath:
         return self.read_bytes().decode(encoding)
 
     def open(self, mode: Literal["rb"] = "rb") -> Any:
-        """The file as one that is read and sought in, piece by piece."""
+        """The file as a buffered binary stream."""
         if mode != "rb":
             raise ValueError(mode)
         return io.BufferedReader(RemoteFile(self), _PIECE)
 
 
 class RemoteFile(io.RawIOBase):
-    """The bytes of a file in a store; what is read is asked for then."""
+    """The bytes of a file in a store; each read is a request."""
 
     def __init__(self, place: RemotePath) -> None:
         super().__init__()
@@ -196,7 +197,7 @@ class RemoteFile(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Goes to another place."""
+        """Moves the position."""
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
         self._at = max(0, base + offset)
         return self._at
@@ -205,11 +206,11 @@ class RemoteFile(io.RawIOBase):
         return self._at
 
     def size(self) -> int:
-        """How many bytes there are."""
+        """The number of bytes."""
         return self._size
 
     def readinto(self, buffer: Any) -> int:
-        """Reads what fits."""
+        """Reads as much as fits."""
         length = min(len(buffer), self._size - self._at)
         if length <= 0:
             return 0
@@ -218,11 +219,12 @@ class RemoteFile(io.RawIOBase):
         return length
 
     def _bytes(self, start: int, length: int) -> bytes:
-        """Some bytes of the file. A store may break an answer off: then the rest is asked for, as
-        long as the file is the one that was listed.
+        """Some bytes of the file. A store may break off an answer: then the rest is requested, as
+        long as the file is the listed one.
 
         Raises:
-            InfrastructureError: it is not, or the store breaks off each time (code `runtime`).
+            InfrastructureError: the file is another one, or the store breaks off each time (code
+                `runtime`).
         """
         content = b""
         for _ in range(_ATTEMPTS):
@@ -239,7 +241,7 @@ class RemoteFile(io.RawIOBase):
         )
 
     def _refuse_another_file(self) -> None:
-        """Refuses a file that was written or removed since it was listed."""
+        """Refuses a file that was written or removed after it was listed."""
         stored, listed = self._store.look(self._key), self._place.stat()
         if stored is not None and _stat(stored) == listed:
             return
@@ -254,10 +256,10 @@ class RemoteFile(io.RawIOBase):
 
 _ATTEMPTS = 4
 _PIECE = 1024 * 1024
-"""Bytes that are asked for at once, of a file that is read from its start to its end."""
+"""Bytes of each request in a read from start to end."""
 
 DataPlace = Path | RemotePath
-"""Where a file or a folder is."""
+"""The location of a file or a folder."""
 
 
 def name_below(file: DataPlace, base: DataPlace) -> str:
@@ -271,13 +273,13 @@ def name_below(file: DataPlace, base: DataPlace) -> str:
 
 
 def file_known(base: DataPlace, name: str, size: int, written: int) -> DataPlace:
-    """A file below a folder, of which a listing has told what `stat` tells."""
+    """A file below a folder, with the size and time from a listing."""
     file = base / name
     return replace(file, listed=RemoteStat(size, written)) if isinstance(file, RemotePath) else file
 
 
 def is_remote(text: str) -> bool:
-    """Whether a text is the URL of a place in an object store.
+    """True if a text is the URL of a location in an object store.
 
     >>> is_remote("s3://bucket/payments"), is_remote("file:///data"), is_remote("s3")
     (True, False, False)
@@ -287,10 +289,10 @@ def is_remote(text: str) -> bool:
 
 
 def remote_at(text: str, settings: StorageSettings = StorageSettings()) -> RemotePath:  # noqa: B008
-    """The place that a URL names.
+    """The location of a URL.
 
     Raises:
-        ProgramError: it names none (code `config`).
+        ProgramError: the text is no such URL (code `config`).
 
     >>> str(remote_at("S3A://bucket/landing/payments/"))
     's3a://bucket/landing/payments'
@@ -329,10 +331,10 @@ _MOUNTED = (
 
 
 def local_path(text: str) -> Path:
-    """The path that a text names, relative or absolute: itself, or what a `file:` URL stands for.
+    """The path of a text, relative or absolute: the text itself, or the path of a `file:` URL.
 
     Raises:
-        ProgramError: it is a URL that names none (code `config`).
+        ProgramError: it is a URL without a local path (code `config`).
 
     >>> local_path("payments"), local_path("file:///data/all%20payments")
     (PosixPath('payments'), PosixPath('/data/all payments'))
@@ -355,10 +357,10 @@ def local_path(text: str) -> Path:
 
 
 def place_at(text: str, storage: StorageSettings) -> DataPlace:
-    """The place that a text names: a path, what a `file:` URL stands for, or a place in a store.
+    """The location of a text: a path, the path of a `file:` URL, or a location in a store.
 
     Raises:
-        ProgramError: it is a URL that names none (code `config`).
+        ProgramError: it is another URL (code `config`).
     """
     return remote_at(text, storage) if is_remote(text) else local_path(text)
 

@@ -7,21 +7,22 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-# How object stores are reached: what `[storage]` of hydrotick.toml says, once for all libraries.
+# Settings of object stores: `[storage]` of hydrotick.toml, for all libraries.
 #
-# Three libraries reach a store: obstore, delta-rs and Hadoop's file systems. Each has names of
-# its own for the same things; `options` translates. There is no secret among the settings:
-# credentials are found where these libraries look by default (`credentials`).
+# Three libraries reach a store: obstore, delta-rs and Hadoop's file systems. Each has its own names
+# for the same settings; the functions below translate. No setting is a secret: credentials are
+# found where these libraries look by default (`credentials`).
 
 
 PATIENCE = 150
-"""Seconds in which a store that is slow, or asks for patience (429, 503), is asked again. It is
-more than the minute that a busy store takes to come back, and less than makes people wonder."""
+"""Seconds in which a request to a slow or throttling store (429, 503) is repeated. That is more
+than the minute that a busy store takes to recover, and short enough for people.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class StorageSettings:
-    """How the stores of a project are reached; None leaves it to the libraries' defaults."""
+    """The settings of a project's stores; None leaves one to the libraries' defaults."""
 
     endpoint: str | None = None
     """The URL of a server of the S3 protocol that is not Amazon's."""
@@ -30,14 +31,14 @@ class StorageSettings:
     profile: str | None = None
     """The profile of the shared files of AWS that has the credentials."""
     anonymous: bool = False
-    """Whether nothing is signed: public buckets."""
+    """True if requests are not signed, for public buckets."""
     derived: str | None = None
-    """The directory of this machine for what can be made again of what is in stores."""
+    """The local directory for derived data of stores, which can be recomputed."""
     patience: int = PATIENCE
-    """Seconds in which a store that does not answer as it should is asked again."""
+    """Seconds in which a failed request to a store is repeated."""
 
     def where(self, environ: Mapping[str, str]) -> StorageSettings:
-        """The same with what the environment says where these are silent."""
+        """The same, with values of the environment for the settings that are None."""
         endpoint = _first(environ, "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
         return replace(
             self,
@@ -61,13 +62,13 @@ KINDS = {
     "abfss": "azure",
     "gs": "gs",
 }
-"""The kind of store that the scheme of a URL names."""
+"""The kind of store by the scheme of a URL."""
 
 HADOOP_SCHEMES = {"s3": "s3a", "azure": "abfss", "gs": "gs"}
-"""The scheme by which Hadoop's file system for a kind of store is found."""
+"""The scheme of Hadoop's file system by the kind of store."""
 
 _RETRIES = 1_000
-"""More than fit into the time that is given: the time is what ends them."""
+"""More retries than fit into the time limit: the time ends them."""
 _LONGEST_PAUSE = 5
 _S3_FACTORY = "org.apache.hadoop.fs.s3a"
 
@@ -123,7 +124,7 @@ def for_hadoop(kind: str, bucket: str, settings: StorageSettings) -> dict[str, s
         "path.style.access": "true" if settings.endpoint else None,
         "connection.ssl.enabled": "false" if _is_http(settings) else None,
         "aws.credentials.provider": signer,
-        # It pauses up to half a second, then twice as long, and so on.
+        # The pause begins with half a second and doubles.
         "retry.throttle.limit": str(max(8, settings.patience // 6)),
         "attempts.maximum": "10",
     }

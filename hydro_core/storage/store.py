@@ -1,7 +1,7 @@
-"""A store: what is asked of a bucket, which holds files by names.
+"""A store: the operations on a bucket, which holds files by names.
 
-A dozen questions are all that data needs of it. Names are paths with `/`, below the bucket.
-What has been written is there for everybody at once, as a whole or not at all.
+About a dozen operations suffice. Names are paths with `/`, below the bucket. A written file is
+visible to all readers at once, as a whole or not at all.
 """
 
 from __future__ import annotations
@@ -28,27 +28,29 @@ class StoredFile:
     written: int
     """When it was written, in nanoseconds."""
     etag: str = ""
-    """What changes whenever the file is written."""
+    """A tag that changes with every write of the file."""
 
 
 class FileStore:
     """A bucket.
 
     Args:
-        url: what it is called in errors.
+        url: the name of the bucket in errors.
         bucket: the name of the bucket.
         ask: obstore's store.
     """
 
     def __init__(self, url: str, bucket: str, ask: Any) -> None:
-        # What talks to stores is loaded where there is one.
+        # Clients of stores are imported only where a store is used.
         import obstore
 
         self._url, self._bucket, self._ask = url, bucket, ask
         self._obstore = obstore
 
     def list(self, below: str = "", after: str | None = None) -> Iterator[StoredFile]:
-        """The files below a folder, those after a name only; by name."""
+        """The files below a folder, in the order of their names; with `after`, those after a
+        name.
+        """
         with self._errors(below, "list"):
             given = {"offset": after} if after is not None else {}
             found = self._obstore.list(
@@ -58,7 +60,7 @@ class FileStore:
                 yield from map(_stored, chunk)
 
     def look(self, name: str) -> StoredFile | None:
-        """A file without what is in it; None: it is not there."""
+        """The metadata of a file; None if it does not exist."""
         with self._errors(name, "read"):
             try:
                 return _stored(self._obstore.head(self._ask, name))
@@ -70,8 +72,8 @@ class FileStore:
                 raise
 
     def _is_missing(self, name: str) -> bool:
-        """Whether a file is not there of which the store has refused to say so without a word: to
-        this question it says whether it is the key, the clock or the right.
+        """True if a file does not exist, after a refusal without a reason: a read gives the reason,
+        be it the key, the clock or the right.
         """
         try:
             self._obstore.get(self._ask, name)
@@ -83,7 +85,7 @@ class FileStore:
         return self.look(name) is not None
 
     def read(self, name: str) -> bytes:
-        """All of a file.
+        """The content of a file.
 
         Raises:
             FileNotFoundError: it is not there.
@@ -92,7 +94,7 @@ class FileStore:
             return bytes(self._obstore.get(self._ask, name).bytes())
 
     def pieces(self, name: str) -> Iterator[bytes]:
-        """All of a file, piece by piece.
+        """The content of a file, piece by piece.
 
         Raises:
             FileNotFoundError: it is not there.
@@ -102,7 +104,7 @@ class FileStore:
                 yield bytes(piece)
 
     def read_marked(self, name: str) -> tuple[bytes, str] | None:
-        """All of a file, and the ETag that it has with that; None: it is not there."""
+        """The content of a file with its ETag; None if it does not exist."""
         with self._errors(name, "read"):
             try:
                 found = self._obstore.get(self._ask, name)
@@ -128,17 +130,17 @@ class FileStore:
             return bytes(self._obstore.get_range(self._ask, name, start=start, length=length))
 
     def write(self, name: str, content: bytes) -> str:
-        """Writes a file whole, in place of what was there; gives its ETag."""
+        """Writes a file whole and replaces an existing one; gives its ETag."""
         with self._errors(name, "write"):
             return _etag(self._obstore.put(self._ask, name, content))
 
     def write_file(self, name: str, file: Path) -> None:
-        """The same with what is in a file of this machine, however large it is."""
+        """The same with the content of a local file of any size."""
         with self._errors(name, "write"):
             self._obstore.put(self._ask, name, file)
 
     def write_if_absent(self, name: str, content: bytes) -> str | None:
-        """The same, if there is none; None: there is one, and it stays."""
+        """The same, if the file does not exist; None: it exists, and is unchanged."""
         with self._errors(name, "write"):
             try:
                 return _etag(self._obstore.put(self._ask, name, content, mode="create"))
@@ -146,7 +148,7 @@ class FileStore:
                 return None
 
     def replace_if(self, name: str, etag: str, content: bytes) -> str | None:
-        """The same in place of a file that is as it was; None: it is not, and stays."""
+        """The same, if the file has the given ETag; None: it has another, and is unchanged."""
         with self._errors(name, "write"):
             try:
                 return _etag(self._obstore.put(self._ask, name, content, mode={"e_tag": etag}))
@@ -163,7 +165,7 @@ class FileStore:
             self._obstore.copy(self._ask, name, to)
 
     def delete(self, names: Sequence[str]) -> None:
-        """Removes files, as far as they are there."""
+        """Removes the files that exist."""
         if not names:
             return
         with self._errors(names[0], "delete"):
@@ -181,7 +183,7 @@ class FileStore:
 
 @lru_cache(maxsize=64)
 def bucket_store(kind: str, scheme: str, bucket: str, settings: StorageSettings) -> FileStore:
-    """The store that a bucket is; nothing is asked of it yet.
+    """The store of a bucket; sends no request yet.
 
     Raises:
         InfrastructureError: there are no credentials for it (code `config`).

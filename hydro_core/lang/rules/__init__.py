@@ -1,1 +1,1 @@
-"""Rules over time (`*.dl`): a third way into the graph, beside text programs and Python."""
+"""Rules over time (`*.dl`): a third front end, next to text programs and Python."""

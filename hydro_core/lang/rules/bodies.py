@@ -44,7 +44,7 @@ from hydro_core.lang.rules.syntax import (
 from hydro_core.lang.signature import bind
 from hydro_core.lang.source import did_you_mean
 
-# Operators under construction: they know each other, and stand in the order of being added.
+# Operators under construction: they refer to each other, in the order of their addition.
 
 
 _READER = ValueReader()
@@ -52,7 +52,7 @@ _READER = ValueReader()
 
 @dataclass(eq=False, slots=True)
 class NodeToBe:
-    """A node to be, and what it reads."""
+    """A node under construction, and the nodes that it reads."""
 
     draft: Draft
     inputs: list[NodeToBe] = field(default_factory=list)
@@ -60,7 +60,7 @@ class NodeToBe:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A stream of rows, their columns, and whether none of them stands in it twice."""
+    """A stream of rows, their columns, and a flag that no row occurs twice."""
 
     node: NodeToBe
     columns: tuple[str, ...]
@@ -92,7 +92,7 @@ class Operators:
         return self.place(NodeToBe(Draft(op, args, span), list(inputs)))
 
     def place(self, node: NodeToBe) -> NodeToBe:
-        """Puts a node behind those that are there."""
+        """Appends a node to the order."""
         self.nodes.append(node)
         return node
 
@@ -106,16 +106,16 @@ class Operators:
         self.place(NodeToBe(Draft(SINK, Args((("name", name),)), span), [node]))
 
     def drafts(self) -> list[Draft]:
-        """The drafts, which know each other by number."""
+        """The drafts; references are numbers."""
         number = {id(node): i for i, node in enumerate(self.nodes)}
         for node in self.nodes:
             node.draft.inputs = [(number[id(read)], "") for read in node.inputs]
         return [node.draft for node in self.nodes]
 
-    # What bodies and heads are made of
+    # Operators for bodies and heads
 
     def filter(self, rows: Rows, test: Fn, span: Span) -> Rows:
-        """The rows of which a condition holds."""
+        """The rows for which a condition holds."""
         return Rows(self.add(FILTER, [rows.node], span, test), rows.columns, rows.is_set)
 
     def unique(self, rows: Rows, span: Span) -> Rows:
@@ -135,7 +135,7 @@ class Operators:
         return Rows(node, tuple(columns), rows.is_set and set(old) == set(rows.columns))
 
     def joined(self, left: Rows, right: Rows, span: Span) -> Rows:
-        """The pairs of rows that agree in the columns that both have."""
+        """The pairs of rows that are equal in their common columns."""
         shared = [c for c in left.columns if c in right.columns]
         is_set = left.is_set and right.is_set
         if not shared:
@@ -154,7 +154,7 @@ class Operators:
         return Rows(self.add(MAP, [node], span, both), columns, left.is_set and right.is_set)
 
     def without(self, rows: Rows, absent: Rows, span: Span) -> Rows:
-        """The rows that agree with none of `absent` in its columns, all of which they have."""
+        """The rows without a match in `absent` by its columns, which `rows` all have."""
         if set(absent.columns) == set(rows.columns):
             node = self.add(DIFFERENCE, [rows.node, absent.node], span)
         else:
@@ -166,13 +166,13 @@ class Operators:
 
 
 def function(text: str) -> Fn:
-    """The function that a lambda of ours is."""
+    """The function of a lambda's text."""
     return read_function(ast.parse(text, mode="eval").body, {})
 
 
-# Bodies in the order in which they are computed: joins from left to right over shared variables.
+# Bodies in the order of evaluation: joins from left to right over shared variables.
 #
-# The operators of a body follow these steps. That every variable is bound is found on the way.
+# The operators of a body follow these steps. Unbound variables are detected here.
 
 
 StepKind = Literal["match", "absent", "bind", "test"]
@@ -180,12 +180,12 @@ StepKind = Literal["match", "absent", "bind", "test"]
 
 @dataclass(frozen=True, slots=True)
 class MatchedAtom:
-    """An atom of a body: variables and constants by the columns that they fill."""
+    """An atom of a body: variables and constants by their columns."""
 
     atom: Mention
     predicate: Predicate
     variables: tuple[tuple[str, str], ...]
-    """Columns and their variables; a variable may stand at several."""
+    """Columns and their variables; a variable may fill several."""
     constants: tuple[tuple[str, Argument], ...]
 
     @property
@@ -196,7 +196,7 @@ class MatchedAtom:
 
 @dataclass(frozen=True, slots=True)
 class BodyStep:
-    """A step: an atom is joined, or must not be there; a variable is computed, or tested."""
+    """A step: an atom is joined, or negated; a variable is computed, or tested."""
 
     kind: StepKind
     match: MatchedAtom | None = None
@@ -205,7 +205,7 @@ class BodyStep:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The steps of a body, and the variables that they bind, in their order."""
+    """The steps of a body, and the variables that they bind, in order."""
 
     steps: tuple[BodyStep, ...]
     variables: tuple[str, ...]
@@ -239,7 +239,7 @@ class _Order:
         self.bound: dict[str, None] = {}
 
     def matched(self, atom: Mention) -> MatchedAtom:
-        """The atom; an expression of variables becomes a variable that is equal to it."""
+        """The atom; an expression of variables becomes a fresh variable that is equal to it."""
         variables: list[tuple[str, str]] = []
         constants: list[tuple[str, Argument]] = []
         predicate = self.predicates[atom.predicate]
@@ -268,7 +268,7 @@ class _Order:
         return Body(tuple(self.steps), tuple(self.bound))
 
     def ready(self) -> None:
-        """All conditions and negated atoms of which the variables are bound."""
+        """Adds all conditions and negated atoms whose variables are bound."""
         before = -1
         while before != len(self.steps):
             before = len(self.steps)
@@ -284,7 +284,7 @@ class _Order:
             self.steps.append(BodyStep("absent", match))
 
     def turned_round(self) -> None:
-        """`x = y` says what y is where x is bound."""
+        """`x = y` binds y where x is bound."""
         for condition in list(self.conditions):
             tree, target = condition.written.tree, condition.target
             if target in self.bound and isinstance(tree, ast.Name):
@@ -313,7 +313,7 @@ def _has(argument: Argument, variable: str, constants: Collection[str]) -> bool:
 
 
 def unbound(variable: str, written: RuleExpression, operator: str | None) -> Diagnostic:
-    """Says that no positive predicate of the body says what a variable of an expression is."""
+    """The diagnostic of an expression's variable that no positive atom of the body binds."""
     span = written.span
     calls = (n.func for n in ast.walk(written.tree) if isinstance(n, ast.Call))
     if any(isinstance(f, ast.Name) and f.id == variable for f in calls):
@@ -331,10 +331,10 @@ def unbound(variable: str, written: RuleExpression, operator: str | None) -> Dia
 def check_head(
     rule: DedalusRule, predicate: Predicate, bound: Iterable[str], constants: Collection[str]
 ) -> dict[str, Argument]:
-    """The arguments of a head by their columns, every variable of them bound.
+    """The arguments of a head by their columns, with every variable bound.
 
     Raises:
-        ProgramError: one is not, or they do not fit the predicate.
+        ProgramError: a variable is not bound, or the arguments do not fit the predicate.
     """
     known = set(bound)
     arguments = placed(rule.head, predicate, in_head=True)
@@ -361,14 +361,14 @@ def check_head(
 
 
 UNIT = "v0"
-"""The column of what has no variables."""
+"""The column of a body without variables."""
 
 RowsOfPredicate = Callable[[Predicate], Rows]
 """The rows of a predicate, with its columns."""
 
 
 class RuleReader:
-    """Makes operators of rules."""
+    """Builds the operators of rules."""
 
     def __init__(
         self, operators: Operators, base: RowsOfPredicate, constants: Mapping[str, Any]
@@ -383,7 +383,7 @@ class RuleReader:
         return self._unit(span) if rows is None else rows
 
     def head(self, rule: DedalusRule, predicate: Predicate, body: Body) -> Rows:
-        """What a rule says of its head: rows of the predicate's columns."""
+        """The rows of a rule's head, with the predicate's columns."""
         arguments = check_head(rule, predicate, body.variables, self.constants)
         if rule.has_aggregates:
             return self._aggregated(self.body(body, rule.span), arguments, rule)
@@ -394,7 +394,9 @@ class RuleReader:
     def _copied(
         self, body: Body, arguments: Mapping[str, Argument], rule: DedalusRule
     ) -> Rows | None:
-        """A head that takes columns of the one atom of its body: the names between are left out."""
+        """A head that copies columns of the one atom of its body: no intermediate names are
+        needed.
+        """
         match = body.steps[0].match if len(body.steps) == 1 else None
         if match is None or body.steps[0].kind != "match" or match.constants or not arguments:
             return None
@@ -447,7 +449,7 @@ class RuleReader:
         return Rows(self.operators.add(DROP, [node], place, UNIT), rows.columns, rows.is_set)
 
     def atom(self, match: MatchedAtom) -> Rows:
-        """The rows of an atom: of its variables, where its constants are what they are."""
+        """The rows of an atom's variables, filtered by its constants."""
         rows, place = self.base(match.predicate), match.atom.span
         tests = [_equals(c, a.written.tree, a.written) for c, a in match.constants]
         first: dict[str, str] = {}
@@ -488,7 +490,7 @@ class RuleReader:
         return Rows(node, tuple(computed), is_set=False)
 
     def _aggregated(self, rows: Rows, arguments: Mapping[str, Argument], rule: DedalusRule) -> Rows:
-        """Each way in which the body holds counts once."""
+        """Each way to satisfy the body counts once."""
         span = rule.head.span
         rows = self.operators.unique(rows, span)
         names = {c: f"v{i}" for i, c in enumerate(arguments, 1)}
@@ -513,7 +515,7 @@ class RuleReader:
         if by:
             node = self.operators.add(AGGREGATE, [rows.node], span, by=by, **totals)
             return Rows(node, (*by, *totals), is_set=True)
-        # A head holds where its body does: of nothing there is no total.
+        # A head holds only where its body does: there is no total of nothing.
         totals = {**totals, UNIT: agg.count()}
         node = self.operators.add(AGGREGATE, [rows.node], span, **totals)
         some = function(f"lambda r: r.{UNIT} > 0")
@@ -540,7 +542,7 @@ class RuleReader:
 
 
 def _equals(name: str, other: ast.expr, at: RuleExpression) -> RuleExpression:
-    """The condition that a variable or column is what an expression is."""
+    """The condition that a variable or column equals an expression."""
     is_none = isinstance(other, ast.Constant) and other.value is None
     compares = ast.Is() if is_none else ast.Eq()
     tree = ast.Compare(variable(name, at.tree), [compares], [other])

@@ -1,6 +1,6 @@
-"""Tokens to statements: rules, and what is declared of predicates.
+"""Tokens to statements: rules, and declarations of predicates.
 
-A statement that is wrong is told once and left out; reading goes on behind it.
+A wrong statement is reported once and left out; reading continues after it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _NOT = ("!", "~")
 def parse_rules_text(
     source: Source, constants: Collection[str]
 ) -> tuple[RuleProgram, list[Diagnostic]]:
-    """The statements of a text that can be read, and what is wrong with the others.
+    """The statements of a text that can be read, and the problems of the others.
 
     Args:
         source: the text.
@@ -219,7 +219,7 @@ class _Reader(TokenReader):
         return Literals(tuple(positive), tuple(negative), conditions)
 
     def is_atom(self) -> bool:
-        """Whether a predicate stands here: `name(…)`, and then nothing more of an expression."""
+        """True if a predicate is next: `name(…)`, without a continuation as an expression."""
         token = self.peek()
         following = self.tokens[self.at + 1 : self.at + 2]
         if token is None or token.kind != "name" or not following or following[0].text != "(":
@@ -301,7 +301,7 @@ class _Reader(TokenReader):
 
 
 def _predicates(tokens: Sequence[RuleToken]) -> frozenset[str]:
-    """The names that are those of predicates: of heads, and of what is declared."""
+    """The names of predicates: in heads, and in declarations."""
     found = set()
     fresh = True
     for before, token in zip((None, *tokens), tokens, strict=False):
@@ -313,7 +313,9 @@ def _predicates(tokens: Sequence[RuleToken]) -> frozenset[str]:
 
 
 def _is_aggregate(call: ast.Call) -> bool:
-    """Whether a call in a head gathers what the body gives: `max(x)` does, `max(x, y)` does not."""
+    """True if a call in a head aggregates the rows of the body: `max(x)` does, `max(x, y)` does
+    not.
+    """
     name = getattr(call.func, "id", "")
     if name not in NAMES or call.keywords:
         return False

@@ -1,4 +1,4 @@
-"""What predicates are: their columns, where they come from, and which column an argument fills."""
+"""Predicates: their columns, their origin, and the column that each argument fills."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ PredicateForm = Literal["rows", "named", "positional", "clock"]
 class Predicate:
     """A predicate.
 
-    `form` says what its items are before a rule reads them: rows of its columns; rows of which the
-    program knows some columns by name; tuples, or whatever has so many fields; rows of `tick()`.
+    `form` is the representation of its items before a rule reads them: rows of its columns; rows
+    with some columns known by name; tuples, or items with so many fields; rows of `tick()`.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Predicate:
 
     @property
     def is_async(self) -> bool:
-        """Whether some of it arrives later than it was sent."""
+        """True if some of its rows arrive later than they were sent."""
         return any(rule.time == "async" for rule in self.rules)
 
     @property
@@ -57,7 +57,7 @@ def _quoted(column: str) -> str:
 
 
 def item_of(predicate: Predicate) -> ItemType | None:
-    """The type of the items of a predicate whose columns are all declared with theirs."""
+    """The type of the items of a predicate whose columns all have declared types."""
     return None if predicate.schema is None else parse_ddl(predicate.schema)
 
 
@@ -78,7 +78,7 @@ class PredicateFinder:
         self.declared: dict[str, Declaration] = {}
 
     def found(self) -> tuple[dict[str, Predicate], list[Diagnostic]]:
-        """The predicates by their names, in the order of the text, and what is wrong with them."""
+        """The predicates by their names, in the order of the text, and their problems."""
         for declaration in self.program.declarations:
             if declaration.name in self.declared:
                 message = f"`{declaration.name}` is declared twice"
@@ -133,7 +133,7 @@ class PredicateFinder:
         return found
 
     def check_named(self, found: Mapping[str, Predicate]) -> None:
-        """Outputs and dependencies are those of predicates that there are."""
+        """Reports outputs and dependencies of unknown predicates."""
         for name, span in self.program.outputs:
             if name not in found:
                 cure = did_you_mean(name, found) or f"write a rule: `{name}(x) :- …`"
@@ -223,7 +223,7 @@ def _wrong(message: str, span: Span, atom: Mention, help_: str) -> ProgramError:
 
 
 def outputs_of(program: RuleProgram, predicates: Iterable[str]) -> tuple[str, ...]:
-    """The outputs: those that are declared, else the predicates that rules make and none reads."""
+    """The outputs: those that are declared, else the predicates that have rules and no readers."""
     if program.outputs:
         return tuple(dict.fromkeys(name for name, _ in program.outputs))
     read = {a.predicate for rule in program.rules for a, _ in rule.body.atoms()}

@@ -18,7 +18,7 @@ from hydro_core.functions.tree import Fn
 from hydro_core.lang.source import Source
 from hydro_core.types.values import ValueProblem
 
-# What rules are made of, as they are written: every part has its place.
+# Syntax of rules; every part has its location.
 
 
 Time = Literal["now", "next", "async"]
@@ -26,7 +26,7 @@ Time = Literal["now", "next", "async"]
 
 @dataclass(frozen=True, slots=True)
 class RuleExpression:
-    """An expression: its tree, and where in the source it begins."""
+    """An expression: its tree, and its start in the source."""
 
     tree: ast.expr
     source: Source
@@ -35,7 +35,7 @@ class RuleExpression:
 
     @property
     def text(self) -> str:
-        """The expression as it stands."""
+        """The expression as it is written."""
         return " ".join(self.source.text[self.start : self.end].split())
 
     @property
@@ -54,7 +54,7 @@ ArgumentKind = Literal["variable", "wildcard", "expression", "gathered"]
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """What stands in a place of a predicate; `name` of a variable, `column` if it is named."""
+    """An argument of a predicate; `name` of a variable, `column` if it is named."""
 
     kind: ArgumentKind
     written: RuleExpression
@@ -77,13 +77,13 @@ class Mention:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The variables that stand in it by themselves, each once."""
+        """The variables that are arguments by themselves, each once."""
         return tuple(dict.fromkeys(a.name for a in self.arguments if a.kind == "variable"))
 
 
 @dataclass(frozen=True, slots=True)
 class BodyCondition:
-    """A condition, or with a `target` what that variable is."""
+    """A condition, or with a `target` the expression of that variable."""
 
     written: RuleExpression
     variables: frozenset[str]
@@ -96,21 +96,21 @@ class BodyCondition:
 
 @dataclass(frozen=True, slots=True)
 class Literals:
-    """A body: what must hold, what must not, and conditions, in the order of the text."""
+    """A body: positive atoms, negated atoms, and conditions, in the order of the text."""
 
     positive: tuple[Mention, ...] = ()
     negative: tuple[Mention, ...] = ()
     conditions: tuple[BodyCondition, ...] = ()
 
     def atoms(self) -> Iterator[tuple[Mention, bool]]:
-        """All atoms, and whether each is negated."""
+        """All atoms, each with a flag for negation."""
         yield from ((atom, False) for atom in self.positive)
         yield from ((atom, True) for atom in self.negative)
 
 
 @dataclass(frozen=True, slots=True)
 class DedalusRule:
-    """`head :- body`; `at` is the tick of a fact that holds in that one only."""
+    """`head :- body`; `at` is the only tick of a fact that holds in one tick."""
 
     head: Mention
     time: Time
@@ -120,7 +120,7 @@ class DedalusRule:
 
     @property
     def has_aggregates(self) -> bool:
-        """Whether the head gathers what the body gives."""
+        """True if the head aggregates the rows of the body."""
         return any(a.kind == "gathered" for a in self.head.arguments)
 
 
@@ -136,7 +136,7 @@ class Declaration:
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """`.fd p: a, b -> c`: what of an input determines what."""
+    """`.fd p: a, b -> c`: a functional dependency of an input."""
 
     name: str
     left: tuple[str, ...]
@@ -156,11 +156,10 @@ class RuleProgram:
     dependencies: list[Dependency] = field(default_factory=list)
 
 
-# Tokens of rules: names, numbers, texts, signs, line ends, the dot that ends a rule; their
-# reader.
+# Tokens of rules: names, numbers, texts, signs, line ends, the dot that ends a rule; their reader.
 #
-# Comments become blanks, so what is cut out of the text is what it says. A dot ends a rule where
-# nothing follows it on the line but blanks, as in `p(x) :- q(x).`; the one of `x.name` does not.
+# Comments become blanks, so offsets stay the same. A dot ends a rule if only blanks follow it on
+# the line, as in `p(x) :- q(x).`; the one of `x.name` does not.
 
 
 RuleTokenKind = Literal["name", "number", "text", "sign", "line", "end"]
@@ -189,7 +188,7 @@ class RuleToken:
 
 
 def tokenize(source: Source) -> tuple[list[RuleToken], str, list[Diagnostic]]:
-    """The tokens of a text, the text with blanks for comments, and what is wrong with it."""
+    """The tokens of a text, the text with blanks for comments, and the problems in it."""
     tokens: list[RuleToken] = []
     problems: list[Diagnostic] = []
     blanked: list[tuple[int, int]] = []
@@ -237,7 +236,9 @@ def _token(text: str, at: int, depth: int) -> RuleToken | None:
 
 
 def _depth(token: RuleToken, depth: int) -> int:
-    """How many brackets are open after a token; none at `:-`, whatever was forgotten before it."""
+    """The number of open brackets after a token; none at `:-`, even if one before it was not
+    closed.
+    """
     if token.kind != "sign" or token.text == ":-":
         return depth if token.kind != "sign" else 0
     if token.text in _OPEN:
@@ -261,7 +262,7 @@ T = TypeVar("T")
 
 
 class TokenReader:
-    """Reads the tokens of a text from its beginning."""
+    """Reads the tokens of a text from its start."""
 
     def __init__(self, source: Source, tokens: Sequence[RuleToken]) -> None:
         self.source, self.tokens, self.at = source, tokens, 0
@@ -273,7 +274,7 @@ class TokenReader:
         return self.at < len(self.tokens)
 
     def skip_lines_before(self, text: str) -> None:
-        """Goes to a sign if it is what comes next, perhaps on another line."""
+        """Goes to a sign if it is next, possibly on another line."""
         at = self.at
         if not self.skip_lines() or not self.sees(text):
             self.at = at
@@ -283,7 +284,7 @@ class TokenReader:
         return self.tokens[self.at] if self.at < len(self.tokens) else None
 
     def sees(self, text: str) -> bool:
-        """Whether the next token is this one."""
+        """True if the next token is this one."""
         token = self.peek()
         return token is not None and token.text == text and token.kind != "end"
 
@@ -304,7 +305,7 @@ class TokenReader:
         return token
 
     def listed(self, close: str, read: Callable[[], T]) -> list[T]:
-        """What stands between commas, up to a bracket, if there is one, which is left."""
+        """The list of elements between commas, up to a closing bracket, which is not taken."""
         found: list[T] = []
         if self.sees(close):
             return found
@@ -315,7 +316,9 @@ class TokenReader:
             self.at += 1
 
     def until(self, stops: Sequence[str]) -> int:
-        """The end of what stands, outside of brackets, before one of these or a rule's end."""
+        """The end of the text before one of these signs, outside of brackets, or before a rule's
+        end.
+        """
         depth, end = 0, self.tokens[self.at - 1].end
         while (token := self.peek()) is not None:
             if token.text == ":-" or (depth == 0 and (token.kind == "end" or token.text in stops)):
@@ -349,9 +352,9 @@ class TokenReader:
         self.at += 1
 
     def recover(self, start: int) -> None:
-        """Goes behind the statement that is wrong, at least one token from where it began.
+        """Goes to the end of a wrong statement, at least one token from its start.
 
-        That is behind its dot, or where a line begins with what looks like a statement.
+        That is after its dot, or before a line that begins like a statement.
         """
         self.at = max(self.at, start + 1)
         while (token := self.peek()) is not None:
@@ -368,7 +371,7 @@ class TokenReader:
         return token.kind == "name" or token.text == "."
 
     def span(self, token: RuleToken) -> Span:
-        """The place of a token."""
+        """The location of a token."""
         return self.source.span(token.start, token.end)
 
     def wrong(self, message: str, token: RuleToken | None, cure: str) -> ProgramError:
@@ -383,7 +386,7 @@ class TokenReader:
         return ProgramError.of("syntax", message, span, help=cure)
 
 
-# Expressions of rules: Python's, of which names that are no functions are variables.
+# Expressions of rules: Python's; names that are no functions are variables.
 
 
 _WORDS: Mapping[str, Any] = {json.dumps(value): value for value in (True, False, None)}
@@ -411,7 +414,7 @@ def read_expression(source: Source, clean: str, start: int, end: int) -> RuleExp
 
 
 class _Words(ast.NodeTransformer):
-    """`true`, `false` and `null` as the values that they are."""
+    """Replaces `true`, `false` and `null` by their values."""
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id in _WORDS:
@@ -426,8 +429,8 @@ def variables_of(
 
     Args:
         tree: the expression.
-        constants: names that whoever runs the program gives.
-        known: names that are variables, even where a class has them too, as in `date.year`.
+        constants: names that a run of the program gives.
+        known: names that are variables, even if they are names of classes too, as in `date.year`.
     """
     called = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
     owners = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
@@ -445,17 +448,17 @@ def variables_of(
 
 
 def variable(name: str, at: ast.expr) -> ast.expr:
-    """A variable, in the place of an expression."""
+    """A variable at the location of an expression."""
     return ast.copy_location(ast.Name(name, ast.Load()), at)
 
 
 def as_function(
     written: RuleExpression, columns: Mapping[str, str], constants: Mapping[str, Any]
 ) -> Fn:
-    """An expression as a function of a row; `columns` are those of its variables.
+    """An expression as a function of a row; `columns` are the columns of its variables.
 
     Raises:
-        ProgramError: it holds what a function may not hold.
+        ProgramError: it has a form that a function may not have.
     """
     used = {n.id for n in ast.walk(written.tree) if isinstance(n, ast.Name)}
     row = next(name for name in ("r", "row", "the_row", "r_1") if name not in used)
@@ -464,7 +467,7 @@ def as_function(
     tree = ast.copy_location(ast.Lambda(arguments, body), written.tree)
     ast.fix_missing_locations(tree)
     try:
-        # What is written is judged as it is written, so that a message names the variable.
+        # The check reads the expression as it is written, so that a message names the variable.
         parameters = ast.arguments([], [*map(ast.arg, columns)], None, [], [], None, [])
         as_written = ast.copy_location(ast.Lambda(parameters, written.tree), written.tree)
         check_expression(as_written, constants, written.locate)
@@ -477,7 +480,7 @@ def as_function(
 
 
 class _Columns(ast.NodeTransformer):
-    """Variables as columns of the row."""
+    """Replaces variables by columns of the row."""
 
     def __init__(self, row: str, columns: Mapping[str, str]) -> None:
         self.row, self.columns = row, columns
@@ -492,7 +495,7 @@ class _Columns(ast.NodeTransformer):
         return ast.copy_location(ast.Subscript(row, ast.Constant(name), ast.Load()), node)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        """The name of a function that is called is no variable."""
+        """The name of a called function is no variable."""
         function = node.func
         if not isinstance(function, ast.Name):
             function = self.visit(function)
@@ -505,7 +508,7 @@ def constant_of(written: RuleExpression, constants: Mapping[str, Any]) -> Any:
     """The value of an expression without variables.
 
     Raises:
-        ProgramError: it has none.
+        ProgramError: it has no value.
     """
     try:
         return constant(written.tree, constants, locate=written.locate)

@@ -44,12 +44,12 @@ from hydro_core.lang.rules.syntax import (
 from hydro_core.lang.source import Source
 from hydro_core.types.item import ItemType
 
-# Cycles through a negation or an aggregate: what needs a whole predicate makes that predicate.
+# Cycles through a negation or an aggregate: a rule that needs a whole predicate contributes to it.
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A head that needs a predicate of this tick; `whole`: all of it, before it says anything."""
+    """A head that reads a predicate of this tick; `whole`: the head needs all of it first."""
 
     head: str
     body: str
@@ -59,7 +59,7 @@ class Edge:
 
 
 def edges_of(program: RuleProgram) -> Iterator[Edge]:
-    """What needs what within a tick."""
+    """The dependencies between predicates within a tick."""
     for rule in program.rules:
         if rule.time == "now":
             for atom, negated in rule.body.atoms():
@@ -68,7 +68,7 @@ def edges_of(program: RuleProgram) -> Iterator[Edge]:
 
 
 def recursive_groups(program: RuleProgram) -> list[frozenset[str]]:
-    """The predicates that need each other within a tick; a group comes before its readers."""
+    """The predicates that depend on each other within a tick; a group precedes its readers."""
     needs: dict[str, dict[str, None]] = {}
     for edge in edges_of(program):
         needs.setdefault(edge.head, {})[edge.body] = None
@@ -77,7 +77,7 @@ def recursive_groups(program: RuleProgram) -> list[frozenset[str]]:
 
 
 def check_cycles(program: RuleProgram) -> list[Diagnostic]:
-    """An error for each group of predicates that cannot be put into an order."""
+    """An error for each group of predicates without an order of evaluation."""
     edges = list(edges_of(program))
     problems = []
     for group in recursive_groups(program):
@@ -111,7 +111,9 @@ def _diagnostic(edge: Edge, inside: list[Edge]) -> Diagnostic:
 
 
 def check_beginnings(program: RuleProgram, predicates: Mapping[str, Predicate]) -> list[Diagnostic]:
-    """An error for each predicate without declared types of which every rule needs it already."""
+    """An error for each predicate without declared types whose rules all read a predicate without
+    rows.
+    """
     begun = {name for name, p in predicates.items() if not p.rules or p.is_input or p.schema}
     before = -1
     while before != len(begun):
@@ -132,35 +134,35 @@ def check_beginnings(program: RuleProgram, predicates: Mapping[str, Predicate]) 
     ]
 
 
-# Rules to the graph that text programs have.
+# Rules to the graph of text programs.
 #
-# A predicate is what its rules say, each row once: a union of bodies and `unique`. What holds in
-# the next tick comes through `prev`. What arrives at a later one is, with `delivery="next"`, what
-# was sent in the tick before, and with `delivery="open"` an input of the predicate's name and an
-# output `NAME_async`.
+# A predicate has the rows of its rules, each once: a union of bodies and `unique`. Rows of the next
+# tick pass through `prev`. Asynchronous rows are, with `delivery="next"`, the rows that were sent
+# in the tick before, and with `delivery="open"` an input with the predicate's name and an output
+# `NAME_async`.
 
 
 Delivery = Literal["next", "open"]
 ASYNC = "_async"
-"""What the output of an asynchronous predicate's facts has behind the predicate's name."""
+"""The suffix of the output with an asynchronous predicate's facts."""
 NO_CONSTANTS: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """A program of rules that is right as far as that is seen without types."""
+    """A checked program of rules, before types are known."""
 
     program: RuleProgram
     predicates: Mapping[str, Predicate]
     bodies: Mapping[int, Body]
-    """The bodies of the rules, by the rules' place in the text."""
+    """The bodies of the rules, by the rules' position in the text."""
     never: tuple[tuple[Body, Span], ...]
     outputs: tuple[str, ...]
     constants: Mapping[str, Any]
 
     @property
     def asynchronous(self) -> tuple[str, ...]:
-        """The predicates of which some arrives later than it was sent."""
+        """The predicates some of whose rows arrive later than they were sent."""
         return tuple(name for name, p in self.predicates.items() if p.is_async)
 
 
@@ -171,11 +173,11 @@ def read_rules(
 
     Args:
         text: the program.
-        file: where it stands, for errors.
-        constants: what its expressions may name beside variables and builtins.
+        file: the name of the text, for errors.
+        constants: names that its expressions may use, besides variables and builtins.
 
     Raises:
-        ProgramError: everything that is wrong with it, as far as one step sees it.
+        ProgramError: all problems that one step detects.
     """
     source = Source(file, text.removeprefix("\ufeff"))
     program, problems = parse_rules_text(source, constants)
@@ -208,14 +210,14 @@ def read_rules(
 def with_invariants(
     rules: Rules, *, shown: bool = False
 ) -> tuple[Rules, tuple[tuple[str, tuple[str, ...]], ...]]:
-    """The rules with an output for each invariant: the rows of its variables that break it.
+    """The rules with an output for each invariant: the rows of its variables that violate it.
 
     Args:
         rules: the program.
-        shown: whether all predicates that rules are about are outputs, too; else none of them is.
+        shown: True if all predicates with rules are outputs, too; else none of them is.
 
     Returns:
-        The rules, and of each invariant the output's name and its columns.
+        The rules, and for each invariant the output's name and its columns.
     """
     program = replace(rules.program, rules=list(rules.program.rules))
     predicates, bodies = dict(rules.predicates), dict(rules.bodies)
@@ -261,9 +263,9 @@ def graph_of_rules(
 
     Args:
         rules: the program.
-        name: what the graph is called.
+        name: the name of the graph.
         delivery: how asynchronous facts arrive.
-        arriving: the types of what arrives, with `delivery="open"`, where they are not declared.
+        arriving: the types of arriving rows, with `delivery="open"`, if they are not declared.
 
     Raises:
         ProgramError: the program has no output, or an argument is wrong.
@@ -300,7 +302,9 @@ class _Translation:
         return build(self.operators.drafts(), name, self._unread(needed))
 
     def _needed(self) -> list[Predicate]:
-        """The predicates that outputs are made of, and all inputs; those first that others need."""
+        """The predicates that outputs depend on, and all inputs; a predicate precedes its
+        readers.
+        """
         program, predicates = self.rules.program, self.rules.predicates
         found = self._needs((*self.rules.outputs, *self.rules.asynchronous))
         order = [n for group in recursive_groups(program) for n in predicates if n in group]
@@ -308,7 +312,7 @@ class _Translation:
         return [predicates[n] for n in order if n in found or predicates[n].is_input]
 
     def _needs(self, names: Iterable[str]) -> set[str]:
-        """Predicates, with all that they are made of."""
+        """Predicates, with all that they depend on."""
 
         def of(name: str) -> Iterator[str]:
             for rule in self.rules.predicates[name].rules:
@@ -317,7 +321,7 @@ class _Translation:
         return reachable(names, of)
 
     def _announce(self, predicate: Predicate) -> None:
-        """The operator that will give the predicate's rows, which rules may read before."""
+        """The operator that will give the predicate's rows; rules may refer to it before."""
         node = Operators().add(UNIQUE, [], predicate.span)
         reads_input = self._has_source(predicate)
         node.draft.name = f"{predicate.name}_now" if reads_input else predicate.name
@@ -362,7 +366,7 @@ class _Translation:
                 rows = self.reader.head(rule, predicate, self.rules.bodies[number])
                 parts += self._in_time(rule, rows)
         if predicate.schema is not None and not predicate.is_input:
-            # Of no rows, but of the types that are declared: what rules give is judged by them.
+            # A source without rows has the declared types: the rows of the rules must fit them.
             schema = {"schema": item_of(predicate)}
             node = self.operators.add(SOURCE_ITER, [], predicate.span, [], **schema)
             parts.append(self.operators.add(PERSIST, [node], predicate.span))
@@ -373,7 +377,7 @@ class _Translation:
         self.operators.place(node)
 
     def _in_time(self, rule: DedalusRule, rows: Rows) -> list[NodeToBe]:
-        """What a rule gives its predicate: now, in the next tick, or when it arrives."""
+        """The rows that a rule gives its predicate: now, in the next tick, or on arrival."""
         span = rule.span
         if rule.time == "now":
             return [rows.node]
@@ -384,7 +388,7 @@ class _Translation:
         return [self.operators.add(PREV, [rows.node], span)]
 
     def _facts(self, predicate: Predicate, facts: list[DedalusRule]) -> list[NodeToBe]:
-        """Facts without a tick hold in every one, those with one when it is."""
+        """Facts without a tick hold in every tick, those with one in that tick."""
         found = []
         schema = {"schema": item_of(predicate)} if item_of(predicate) is not None else {}
         for always in (True, False):
@@ -411,7 +415,7 @@ class _Translation:
         return self.operators.add(MAP, [node], rule.span, function("lambda a, b: b"))
 
     def _values(self, predicate: Predicate, rule: DedalusRule) -> dict[str, Any]:
-        """The row that a fact is."""
+        """The row of a fact."""
         arguments = check_head(rule, predicate, (), self.rules.constants)
         return {c: constant_of(a.written, self.rules.constants) for c, a in arguments.items()} or {
             "holds": True
@@ -448,10 +452,10 @@ def _is_fact(rule: DedalusRule) -> bool:
 
 
 def carrying(rules: Rules) -> Iterator[DedalusRule]:
-    """The rules by which facts of a predicate are carried on, but not all of them as they are.
+    """The rules that carry facts of a predicate to the next tick, but not all of them unchanged.
 
-    A tick goes through all that holds to apply such a rule. One that keeps everything
-    (`p(x)@next :- p(x).`) makes a predicate that only grows, of which a tick needs what is new.
+    A tick reads all facts to apply such a rule. A rule that carries all (`p(x)@next :- p(x).`)
+    makes its predicate grow only, so a tick reads the new facts alone.
     """
     for rule in rules.program.rules:
         own = [a for a in rule.body.positive if a.predicate == rule.head.predicate]

@@ -138,7 +138,7 @@ def changes_by_lookups(
 ) -> Relation:
     """Without earlier ticks all rows arrive in the range, so the rows determine the updates.
 
-    Where nothing was before all rows come in the range, so they tell the changes themselves.
+    Without earlier ticks all rows arrive in the range, so the rows determine the updates.
     """
     if step.first or step.form is not Form.CHANGES:
         return rows_or_changes(step, rows, changes)
