@@ -29,7 +29,7 @@ from hydro_core.types.item import (
 )
 from hydro_core.types.values import LONG_MAX, LONG_MIN, RowItem, Struct, canonical
 
-# Whether an item is of a type as it stands: most are, and then nothing has to be made of them.
+# Type tests of items: most items have their type already, and are not converted.
 
 
 Fits = Callable[[Any], bool]
@@ -48,7 +48,7 @@ _SCALARS: Mapping[Scalar, Fits] = {
 
 @cache
 def fits(of: ItemType) -> Fits:
-    """A quick test that is true only of items that `conform` would leave as they are.
+    """A quick test that is true only of items that `conform` leaves unchanged.
 
     >>> fits(LONG)(1), fits(LONG)(1.0), fits(LONG)(None)
     (True, False, True)
@@ -93,14 +93,14 @@ def _array(element: Fits) -> Fits:
     return lambda x: type(x) is list and all(map(element, x))
 
 
-# Bags, the values of streams: finite multisets of items, equal ones by the page's equality.
+# Bags, the values of streams: finite multisets of items; equality is the language page's.
 #
-# `items` stand in the stream's order where it has one. A bag does not change, but for the streams
-# of a cycle, which `grow` while their least fixpoint is computed.
+# `items` have the stream's order if it has one. A bag does not change, except for the streams of a
+# cycle, which `grow` while their least fixpoint is computed.
 
 
 KeyFunction = Callable[[Any], Hashable]
-"""What items are matched by: a function that gives equal hashables exactly for equal keys."""
+"""Lookup key of items: a function that gives equal hashables exactly for equal keys."""
 
 
 class Bag:
@@ -123,11 +123,11 @@ class Bag:
         return f"Bag({self.items!r})"
 
     def __add__(self, other: Bag) -> Bag:
-        """`a + b`: every item as often as in both together; the items of `a` come first."""
+        """`a + b`: the counts are added; the items of `a` come first."""
         return Bag(self.items + other.items)
 
     def monus(self, other: Bag) -> Bag:
-        """`a ∸ b`: every item as often as in `a`, less as often as in `b`, never below 0."""
+        """`a ∸ b`: the counts of `b` are subtracted, never below 0."""
         if not other.items:
             return self
         owed = dict(other.counts())
@@ -141,25 +141,25 @@ class Bag:
         return Bag(left)
 
     def distinct(self) -> Bag:
-        """Each item once, where it stood first."""
+        """Each item once, at its first position."""
         found: dict[Hashable, Any] = {}
         for item in self.items:
             found.setdefault(canonical(item), item)
         return Bag(found.values())
 
     def counts(self) -> dict[Hashable, int]:
-        """How often each item is there, by its canonical form."""
+        """The count of each item, by its canonical form."""
         if self._counts is None:
             self._counts = {}
             _count(self.items, self._counts)
         return self._counts
 
     def same_as(self, other: Bag) -> bool:
-        """Whether both hold the same items as often, in whatever order."""
+        """True if both have the same items with the same counts, in any order."""
         return len(self) == len(other) and self.counts() == other.counts()
 
     def by(self, key: KeyFunction) -> dict[Hashable, list[Any]]:
-        """The items of each key, keys and items in the order in which they come."""
+        """The items of each key; keys and items are in the order of the bag."""
         if key not in self._indexes:
             self._indexes[key] = {}
             _file(self.items, key, self._indexes[key])
@@ -189,13 +189,15 @@ EMPTY = Bag()
 """The bag without items."""
 
 
-# What an operator may know of earlier ticks: the bags of its input, or the result it gave last.
+# The past that an operator may read: the bags of its input, or its last result.
 #
-# How much is kept is the operator's column `state` in the catalogue.
+# The operator's column `state` in the catalogue limits what is stored.
 
 
 class NodePast:
-    """The input `a` of a stateful node at tick t: `now` is `a_t`, all else is of earlier ticks."""
+    """The input `a` of a stateful node at tick t: `now` is `a_t`, all else is from earlier
+    ticks.
+    """
 
     def __init__(self, keeps_all: bool, ticks: int, *, keeps_result: bool = False) -> None:
         self._keeps_result = keeps_result
@@ -227,24 +229,24 @@ class NodePast:
 
     @property
     def recent(self) -> Bag:
-        """The sum of the earlier ticks that are kept."""
+        """The sum of the earlier ticks that are stored."""
         return Bag(item for bag in self._bags for item in bag)
 
     @property
     def earlier(self) -> Bag:
-        """`Σ_{s<t} a_s`, for an operator that keeps its whole history."""
+        """`Σ_{s<t} a_s`, for an operator that stores its whole history."""
         if self._sum is None:
             raise ValueError("the history of this operator is not kept")
         return self._sum
 
     def kept(self) -> list[Bag]:
-        """All bags that are known of earlier ticks; later ticks leave them as they are."""
+        """All stored bags of earlier ticks; later ticks leave them unchanged."""
         history = [] if self._sum is None else [Bag(self._sum)]
         result = [self.result_before] if self._keeps_result else []
         return [*history, *self._bags, *result]
 
     def end_tick(self, now: Bag, result: Bag) -> None:
-        """The tick is over: its input and its result belong to the past."""
+        """Ends the tick: its input and its result belong to the past."""
         if self._sum is not None:
             self._sum.grow(now)
         self._bags.append(now)

@@ -1,13 +1,13 @@
 """Cycles within a tick: the least fixpoint of the operators of one recursive component.
 
-Definition (`naive`): every stream of the cycle starts empty, and all operators are applied again
-and again until no stream changes. All operators of a cycle are monotone on bags (what is not
-blocks, and cannot stand in one), so every round adds items, none goes, and what is reached is the
-least bag that satisfies the program.
+Definition (`naive`): every stream of the cycle starts empty, and all operators are evaluated
+repeatedly until no stream changes. All operators of a cycle are monotone on bags (a blocking input
+cannot be part of one), so every round adds items, none is removed, and the result is the least bag
+that satisfies the program.
 
-Evaluation (`semi_naive`): an operator is given what is new at its inputs only, and what its output
-gains is derived from its `SemiNaive`. It computes the same bag: whatever order gains are passed on
-in, the streams stay below the least fixpoint, and have reached it when nothing is new any more.
+Evaluation (`semi_naive`): an operator gets only the new items of its inputs, and the gain of its
+output follows from its `SemiNaive`. It computes the same bag: in any order of gains, the streams
+stay below the least fixpoint, and have reached it when nothing is new.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from hydro_core.types.values import canonical
 
 
 class Multiset:
-    """A bag that holds every distinct item once, with its number: in a cycle few items may come
-    ever more often.
+    """A bag that holds every distinct item once, with its count: in a cycle the counts of few items
+    may become large.
     """
 
     __slots__ = ("_entries", "size")
@@ -34,7 +34,7 @@ class Multiset:
     def __init__(self) -> None:
         self._entries: dict[Hashable, tuple[Any, int]] = {}
         self.size = 0
-        """How many items there are, each as often as it is there."""
+        """The sum of all counts."""
 
     def __bool__(self) -> bool:
         return self.size > 0
@@ -63,14 +63,14 @@ class Multiset:
         return Bag(item for item, _ in self._entries.values())
 
     def classes(self) -> Iterator[tuple[int, Bag]]:
-        """The distinct items by their numbers."""
+        """The distinct items by their counts."""
         found: dict[int, list[Any]] = {}
         for item, count in self._entries.values():
             found.setdefault(count, []).append(item)
         return ((count, Bag(items)) for count, items in found.items())
 
     def bag(self) -> Bag:
-        """Every item as often as it is there."""
+        """Every item with its count of copies."""
         return Bag(item for item, count in self._entries.values() for _ in range(count))
 
     def _put(self, form: Hashable, item: Any, count: int) -> None:
@@ -81,11 +81,11 @@ class Multiset:
 
 PortBags = Mapping[Endpoint, Bag]
 Evaluate = Callable[[Node, Sequence[Bag]], PortBags]
-"""What a node gives for these inputs, in this tick."""
+"""Evaluates a node on these inputs, in this tick."""
 
 
 class EndlessCycle(Exception):  # noqa: N818 - it becomes a Diagnostic, it is not one
-    """Why a cycle was given up."""
+    """The reason why the evaluation of a cycle was stopped."""
 
     def __init__(self, refusal: Refusal, node: Node) -> None:
         super().__init__(refusal.reason)
@@ -113,7 +113,7 @@ def naive(cycle: Sequence[Node], given: PortBags, apply: Evaluate, settings: Set
 def semi_naive(
     cycle: Sequence[Node], given: PortBags, apply: Evaluate, settings: Settings
 ) -> PortBags:
-    """The same streams, each round from what the round before has added."""
+    """The same streams; each round reads the gains of the round before."""
     streams = _Streams(cycle, given)
     ordered = in_flow_order(cycle)
     for _ in range(settings.max_iterations):
@@ -131,7 +131,7 @@ Gain = dict[Endpoint, Multiset]
 
 
 class _Streams:
-    """The streams of a cycle, and what each node has read of them."""
+    """The streams of a cycle, and the part of them that each node has read."""
 
     def __init__(self, cycle: Sequence[Node], given: PortBags) -> None:
         own = {node.id for node in cycle}
@@ -139,9 +139,11 @@ class _Streams:
         self.size = 0
         self.started: set[NodeId] = set()
         self.inner = {n.id: [e.node in own for e in n.inputs] for n in cycle}
-        """Which inputs come from the cycle itself."""
+        """For each input, True if it comes from the cycle itself."""
         self.read = {n.id: [given[e] if e in given else Bag() for e in n.inputs] for n in cycle}
-        """What each input has been read of; inputs from outside are read whole from the first."""
+        """The part of each input that has been read; inputs from outside are read whole from the
+        start.
+        """
         self._news = {n.id: [Multiset() for _ in n.inputs] for n in cycle}
         self._readers: dict[Endpoint, list[tuple[NodeId, int]]] = {}
         for node in cycle:
@@ -149,7 +151,7 @@ class _Streams:
                 self._readers.setdefault(endpoint, []).append((node.id, position))
 
     def has_news(self, node: Node) -> bool:
-        """Whether there is something that the node has not read yet; everything at first."""
+        """True if the node has unread items; always true at first."""
         return node.id not in self.started or any(self._news[node.id])
 
     def take_news(self, node: Node) -> list[Multiset]:
@@ -157,7 +159,7 @@ class _Streams:
         return news
 
     def publish(self, node: Node, gain: Gain) -> None:
-        """Adds what the node's outputs gain, and passes it on to their readers."""
+        """Adds the gain of the node's outputs, and forwards it to their readers."""
         self.started.add(node.id)
         for endpoint, items in gain.items():
             self.size += items.size
@@ -167,7 +169,7 @@ class _Streams:
 
 
 def _gain(node: Node, streams: _Streams, apply: Evaluate) -> Gain:
-    """What the node's outputs gain by what is new at its inputs."""
+    """The gain of the node's outputs from the new items of its inputs."""
     news, read, inner = streams.take_news(node), streams.read[node.id], streams.inner[node.id]
     growth = definition_of(node.op.name).growth_of(node.args)
     if growth is SemiNaive.FIRST and any(inner[1:]):
@@ -198,7 +200,7 @@ def _gain_of_each(node: Node, news: Sequence[Multiset], read: list[Bag], apply: 
             inputs = [*read[:position], items, *read[position + 1 :]]
             for endpoint, bag in apply(node, inputs).items():
                 gain.setdefault(endpoint, Multiset()).add(bag, times)
-        # What grows together has read nothing that its gain depends on.
+        # An operator with `TOGETHER` growth has read nothing that its gain depends on.
         if new and read[position] is not EMPTY:
             read[position].grow(new.bag())
     return gain
@@ -231,7 +233,7 @@ def in_flow_order(cycle: Collection[Node]) -> list[Node]:
 def _post_order(
     start: NodeId, readers: Mapping[NodeId, Sequence[NodeId]], seen: set[NodeId]
 ) -> Iterator[NodeId]:
-    """What can be reached from `start` and has not been seen: readers before what they read."""
+    """The nodes reachable from `start` that are unseen: readers before the nodes that they read."""
     if start in seen:
         return
     seen.add(start)

@@ -1,8 +1,8 @@
 """The reference interpreter: runs a program tick by tick, by the formulas of the language page.
 
-Within a tick the strata run in their order; what reads what does within a stratum; a recursive
-component is brought to its least fixpoint. After the tick, every stateful operator is told what its
-input was.
+Within a tick the strata run in order, and within a stratum a node follows the nodes that it reads;
+a recursive component runs to its least fixpoint. After the tick, every stateful operator stores its
+input.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ __all__ = ["Hooks", "ReferenceRun", "TickInput", "run_ticks"]
 
 Items = list[Any]
 Watch = Callable[[Node, Sequence[Bag], Mapping[Endpoint, Bag]], None]
-"""Is told what every node got and gave, as often as it was evaluated."""
+"""Called with each node, its inputs and its outputs, at every evaluation."""
 Keep = Callable[[Node, int, int, Bag], Bag]
-"""Of what enters a node, at an input and a tick, the items that it gets."""
+"""A filter of the items that enter a node, at an input and a tick."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """What looks at the streams of a run, or takes items out of them."""
+    """Observers and filters of the streams of a run."""
 
     watch: Watch | None = None
     keep: Keep | None = None
@@ -50,7 +50,7 @@ def run_ticks(
     fixpoint: Fixpoint = semi_naive,
     hooks: Hooks | None = None,
 ) -> Iterator[Mapping[str, Items]]:
-    """The outputs of every tick: in their order where they have one, else sorted."""
+    """The outputs of every tick: in their order if they have one, else sorted."""
     program = reference_program(typed, strata, settings, fixpoint=fixpoint, hooks=hooks)
     run = ReferenceRun(program)
     return map(run.tick, ticks)
@@ -64,10 +64,10 @@ def reference_program(
     fixpoint: Fixpoint = semi_naive,
     hooks: Hooks | None = None,
 ) -> ReferenceProgram:
-    """A program as the interpreter runs it: its nodes in the order in which a tick takes them."""
+    """A program in the interpreter's form: its nodes in the order of evaluation in a tick."""
     recursive = {node for cycle in strata.recursive for node in cycle}
     groups = components(predecessors(typed.graph, same_tick))
-    # Stratum by stratum, and in each what is read before what reads it.
+    # Stratum by stratum; within each, a node follows the nodes that it reads.
     parts = [
         NodeGroup(tuple(map(typed.graph.__getitem__, group)), group[0] in recursive)
         for group in sorted(groups, key=lambda group: strata.of[group[0]])
@@ -77,7 +77,7 @@ def reference_program(
 
 
 class ReferenceRun:
-    """A program that is run one tick after another."""
+    """A program that runs one tick after another."""
 
     def __init__(self, program: ReferenceProgram) -> None:
         self._program = program
@@ -93,7 +93,7 @@ class ReferenceRun:
         return TickRun(self._program, self._pasts, moment).outputs()
 
     def past(self) -> Mapping[NodeId, Sequence[Bag]]:
-        """What every stateful operator knows of earlier ticks, as of now."""
+        """The past that every stateful operator has stored, as of now."""
         return {name: past.kept() for name, past in self._pasts.items()}
 
 
@@ -107,7 +107,7 @@ class NodeGroup:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceProgram:
-    """What is the same in every tick."""
+    """The parts of a run that are the same in every tick."""
 
     typed: Typed
     components: Sequence[NodeGroup]
@@ -131,7 +131,7 @@ class TickRun:
         self.streams: dict[Endpoint, Bag] = {}
 
     def outputs(self) -> Mapping[str, Items]:
-        """Runs the tick, ends it, and gives what reached the sinks."""
+        """Runs the tick, ends it, and gives the inputs of the sinks."""
         for component in self.program.components:
             self._evaluate(component)
         for node_id, past in self.pasts.items():
@@ -170,7 +170,8 @@ class TickRun:
             output = definition.function(site, *inputs)
         if isinstance(output, Bag):
             if not (definition.exact or site.output == UNKNOWN):
-                # fields in the order of the node's type, numbers of its kind
+                # Fields are put in the order of the node's type, and numbers are converted to its
+                # types.
                 output = Bag(site.fit(item, site.output) for item in output)
             given = {Endpoint(node.id): output}
         else:
@@ -199,5 +200,7 @@ class TickRun:
 
 
 def _now(node: Node) -> list[Endpoint]:
-    """The streams that the node reads in this tick; what breaks a cycle reads the past only."""
+    """The streams that the node reads in this tick; an operator that breaks a cycle reads the past
+    only.
+    """
     return [endpoint for port, endpoint in node.reads() if same_tick(port)]

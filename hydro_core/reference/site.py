@@ -40,7 +40,7 @@ def field(item: Any, step: int | str) -> Any:
 class Columns:
     """The columns `names` of a row as a key; with no names, the first field of a tuple.
 
-    Keys are compared as items of type `compared`, where two inputs write the same key in different
+    Keys are compared as items of type `compared`, where two inputs have the same key in different
     numeric types.
     """
 
@@ -84,7 +84,7 @@ def key_of(site: Site) -> Columns:
 
 
 def key_type(item: ItemType, columns: tuple[str, ...]) -> ItemType:
-    """The type of `Columns(columns).value` of such items; unknown where the items are."""
+    """The type of `Columns(columns).value` of such items; unknown for items of an unknown type."""
     match item:
         case Tuple(fields) if not columns and fields:
             return fields[0]
@@ -95,7 +95,7 @@ def key_type(item: ItemType, columns: tuple[str, ...]) -> ItemType:
 
 
 def compared_as(a: ItemType, b: ItemType) -> ItemType:
-    """The type in which keys of two types are compared; unknown: as they are."""
+    """The type in which keys of two types are compared; unknown: without conversion."""
     return UNKNOWN if a == b else common_type(a, b) or UNKNOWN
 
 
@@ -109,17 +109,18 @@ def keyed_result(key: Columns, item: Any, acc: Any) -> Any:
         return Struct((field(item, 0), acc))
     columns = {name: field(item, name) for name in key.names}
     if acc is None:
-        # Whether it would be one column or several: they are null, which the output's type adds.
+        # The result has one column or several, all null; the conversion to the output's type adds
+        # them.
         return RowItem(columns)
     return RowItem({**columns, **(acc if isinstance(acc, dict) else {"value": acc})})
 
 
-# Where a definition is asked for: node, types and tick; failures are said from here.
+# The site of a definition's call: node, types and tick; it raises failures.
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The tick that runs: its number, its input batches, and its times where ticks have some."""
+    """The running tick: its number, its input batches, and its times if ticks have any."""
 
     tick: int
     batches: Mapping[str, Iterable[Any]] = dataclasses.field(default_factory=dict)
@@ -154,7 +155,7 @@ class Site:
         return self._try(fn, call_pair, (a, b))
 
     def fit(self, item: Any, to: ItemType, fn: Fn | None = None) -> Any:
-        """The item as one of type `to`: a long where doubles are due becomes a double."""
+        """The item as one of type `to`: a long becomes a double where a double is expected."""
         if fits(to)(item):
             return item
         try:
@@ -183,6 +184,6 @@ class Site:
 
 
 def named(fn: Fn) -> str:
-    """The function and its place, as a message names it."""
+    """The function and its location, as a message names it."""
     place = f" (line {fn.span.line})" if fn.span else ""
     return f"the function {fn.name}{place}"

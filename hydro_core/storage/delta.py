@@ -139,12 +139,9 @@ def without_old_entries(place: DataPlace, table: DeltaTable) -> None:
 def without_files(
     place: DataPlace, table: DeltaTable, hours: int, kept: Callable[[], None]
 ) -> None:
-    """Removes files that no version of the last `hours` hours contains, and files that no version
-    ever contained.
-
-    In a store the files are listed first, and then `kept` raises if another process has taken the
-    lease: that process may have written files that no version contains yet. Files that it writes
-    later are not in the list.
+    """In a store the files are listed first. Then the callback raises if another process has taken
+    the lease: that process may have written files that no version contains yet. Files that it
+    writes later are not in the list.
     """
     in_store = isinstance(place, RemotePath)
     gone = table.vacuum(

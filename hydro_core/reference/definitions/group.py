@@ -29,8 +29,8 @@ from hydro_core.types.values import (
 
 # The named aggregates: Spark's, over the values of a group in the stream's order.
 #
-# All skip nulls but `count()`, `first` and `last`, and give null if no value is left unless
-# something else is said. Where Spark leaves the result to chance it is fixed: `collect_list` of
+# All skip nulls except `count()`, `first` and `last`, and give null if no value is left, unless
+# another result is defined. Where Spark's result is arbitrary it is fixed here: `collect_list` of
 # an unordered stream and `collect_set` ascend, `any_value` is the smallest. Sums of doubles are
 # rounded once (`math.fsum`), so they do not depend on the order.
 
@@ -43,14 +43,14 @@ Values = list[Any]
 
 @dataclass(frozen=True, slots=True)
 class GroupValues:
-    """What an aggregate is taken of: its arguments' values over the rows of a group."""
+    """The input of an aggregate: the values of its arguments over the rows of a group."""
 
     site: Site
     size: int
     columns: Sequence[Values]
     result: ItemType
     is_ordered: bool
-    """Whether the order of the values may be observed."""
+    """True if the order of the values may be observed."""
 
     @property
     def values(self) -> Values:
@@ -59,7 +59,7 @@ class GroupValues:
 
 
 def aggregated(site: Site, rows: Sequence[Any]) -> dict[str, Any]:
-    """The aggregates of a group of rows, by the names they are given."""
+    """The aggregates of a group of rows, by their names."""
     ordered = site.inputs[0].order is Order.TOTAL
     return {
         name: aggregate_of_rows(site, one, rows, _column(site.output, name), ordered=ordered)
@@ -70,7 +70,7 @@ def aggregated(site: Site, rows: Sequence[Any]) -> dict[str, Any]:
 def aggregate_of_rows(
     site: Site, aggregate: Aggregate, rows: Sequence[Any], result: ItemType, *, ordered: bool
 ) -> Any:
-    """An aggregate of some rows, whose result has the type; `ordered`: they stand in an order."""
+    """An aggregate of some rows, of the given result type; `ordered`: the rows have an order."""
     columns = [[value_of(site, a, row) for row in rows] for a in aggregate.arguments]
     return AGGREGATES[aggregate.function](GroupValues(site, len(rows), columns, result, ordered))
 
@@ -81,7 +81,7 @@ def _column(row: ItemType, name: str) -> ItemType:
 
 
 def value_of(site: Site, argument: str | Fn, row: Any) -> Any:
-    """What an aggregate is over, of a row."""
+    """The value of an aggregate's argument for a row."""
     return site.call(argument, row) if isinstance(argument, Fn) else field(row, argument)
 
 
@@ -92,7 +92,7 @@ def _count_distinct(group: GroupValues) -> int:
 
 
 def _extreme(choose: Callable[..., Any]) -> Callable[[GroupValues], Any]:
-    """The value at the extreme order; of several the greatest value."""
+    """The value at the least or greatest order; of several the greatest value."""
 
     def found(group: GroupValues) -> Any:
         values, orders = group.columns
@@ -127,7 +127,7 @@ def _fitting(group: GroupValues, what: str, found: Decimal, to: ItemType) -> Dec
 
 
 def long_sum(site: Site, total: int) -> int:
-    """The sum of integers, which must have 64 bits."""
+    """The sum of integers, which must fit 64 bits."""
     if not LONG_MIN <= total <= LONG_MAX:
         site.fail(*sum_beyond(total))
     return total
@@ -146,7 +146,7 @@ def _float_sum(values: Sequence[Any]) -> float:
     try:
         return math.fsum(floats)
     except (OverflowError, ValueError):
-        # Beyond the largest double, or infinities of both signs: what plain addition makes of it.
+        # Beyond the largest double, or with infinities of both signs: the result of plain addition.
         return sum(floats)
 
 
@@ -232,18 +232,18 @@ AGGREGATES: Mapping[str, Callable[[GroupValues], Any]] = {
 }
 
 
-# Groups of items: what becomes of all items of a tick, or of a key.
+# Groups of items: operators on all items of a tick, or of a key.
 
 
 @defines("unique", growth=SemiNaive.ONCE, exact=True)
 def unique(site: Site, a: Bag) -> Bag:
-    """Each distinct item once, where it stands first."""
+    """Each distinct item once, at its first position."""
     return a.distinct()
 
 
 @defines("fold")
 def fold(site: Site, a: Bag) -> Bag:
-    """One item each tick: `init` if nothing came."""
+    """One item each tick: `init` for an empty input."""
     return Bag([_folded(site, a)])
 
 
@@ -264,13 +264,13 @@ def _folded(site: Site, items: Iterable[Any]) -> Any:
 
 @defines("reduce")
 def reduce(site: Site, a: Bag) -> Bag:
-    """One item, none if nothing came."""
+    """One item; none for an empty input."""
     return Bag([_reduced(site, a)]) if a.items else Bag()
 
 
 @defines("reduce_keyed")
 def reduce_keyed(site: Site, a: Bag) -> Bag:
-    """One item for each key; of rows, the key columns stay the key."""
+    """One item for each key; the key columns of rows are unchanged."""
     key, found = key_of(site), []
     for items in a.by(key).values():
         result = _reduced(site, _values(key, items))
@@ -289,7 +289,9 @@ def _reduced(site: Site, items: Iterable[Any]) -> Any:
 
 
 def _values(key: Columns, items: list[Any]) -> list[Any]:
-    """What a keyed function gets of its key's items: rows whole, of tuples the value."""
+    """The arguments of a keyed function for the items of a key: whole rows, the values of
+    tuples.
+    """
     return items if key.names else [field(x, 1) for x in items]
 
 

@@ -23,7 +23,7 @@ from hydro_core.reference.site import (
 )
 from hydro_core.types.values import UNFIT, RowItem, Struct, ValueProblem, conform
 
-# Where streams begin and end.
+# Sources and sinks.
 
 
 @defines("source", exact=True)
@@ -65,7 +65,7 @@ def tick(site: Site) -> Bag:
 
 @defines("sink", exact=True)
 def sink(site: Site, a: Bag) -> Bag:
-    """What reaches the output; the interpreter adds up the sinks of one name."""
+    """The input of the output; the interpreter adds up the sinks of one name."""
     return a
 
 
@@ -75,7 +75,7 @@ def null(site: Site, *inputs: Bag) -> Bag:
     return Bag()
 
 
-# Item by item: `op(x + y) = op(x) + op(y)`, in the input's order.
+# Stateless operators: `op(x + y) = op(x) + op(y)`, in the input's order.
 
 
 @defines("identity", "tee", "next_stratum", growth=SemiNaive.TOGETHER, exact=True)
@@ -92,7 +92,7 @@ def map_(site: Site, a: Bag) -> Bag:
 
 @defines("filter", growth=SemiNaive.TOGETHER, exact=True)
 def filter_(site: Site, a: Bag) -> Bag:
-    """The items of which `f(x)` is true as Python sees it."""
+    """The items for which `f(x)` is truthy in Python."""
     return Bag(x for x in a if site.call(site.args["f"], x))
 
 
@@ -146,7 +146,7 @@ def select(site: Site, a: Bag) -> Bag:
 
 @defines("with_columns", growth=SemiNaive.TOGETHER)
 def with_columns(site: Site, a: Bag) -> Bag:
-    """The row with columns replaced in their place, new ones last."""
+    """The row with columns replaced in their position, new ones last."""
     return Bag(RowItem({**_columns(site, row), **_computed(site, row)}) for row in a)
 
 
@@ -155,14 +155,14 @@ def _computed(site: Site, row: Any) -> Mapping[str, Any]:
 
 
 def _columns(site: Site, row: Any) -> Mapping[str, Any]:
-    """The row's columns; where nothing is known of its type, those that it has."""
+    """The row's columns by its type; of an open type, those of the row itself."""
     known = columns_of(site.inputs[0].item)
     return {c.name: field(row, c.name) for c in known} if known else dict(row or {})
 
 
 @defines("rename", growth=SemiNaive.TOGETHER, exact=True)
 def rename(site: Site, a: Bag) -> Bag:
-    """The row with other names, each column in its place."""
+    """The row with other names, each column in its position."""
     new = {old: name for name, old in site.args["renames"]}
     return Bag(
         RowItem({new.get(name, name): value for name, value in _columns(site, row).items()})
@@ -196,7 +196,7 @@ def partition(site: Site, a: Bag) -> Mapping[str, Bag]:
 
 
 def _label(port: Any) -> str | None:
-    """The name of a port: a number stands for its digits."""
+    """The name of a port; a number is written as its digits."""
     if isinstance(port, bool) or not isinstance(port, str | int):
         return None
     return str(port)
@@ -231,13 +231,13 @@ def cross_singleton(site: Site, a: Bag, single: Bag) -> Bag:
 
 @defines("zip", exact=True)
 def zip_(site: Site, a: Bag, b: Bag) -> Bag:
-    """Position by position, as long as both have items."""
+    """Pairs of items with equal positions, up to the end of the shorter side."""
     return Bag(Struct(pair) for pair in zip(a, b, strict=False))
 
 
 @defines("zip_longest", exact=True)
 def zip_longest(site: Site, a: Bag, b: Bag) -> Bag:
-    """Position by position, the shorter side padded with null."""
+    """Pairs of items with equal positions, the shorter side padded with null."""
     return Bag(Struct(pair) for pair in zip_padded(a, b))
 
 

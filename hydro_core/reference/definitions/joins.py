@@ -22,9 +22,9 @@ from hydro_core.types.values import RowItem, Struct, conform, sort_key
 KeyNames = tuple[tuple[str, ...], tuple[str, ...]]
 """The key columns of both sides."""
 Pairing = Callable[[Any, Any], Any]
-"""The item that two make, of which one may be `MISSING`."""
+"""Combines two items into one; one of them may be `MISSING`."""
 MISSING = RowItem()
-"""What an item that found no match is paired with."""
+"""The partner of an item without a match."""
 
 
 @defines(
@@ -33,13 +33,13 @@ MISSING = RowItem()
     exact=True,
 )
 def join(site: Site, left: Bag, right: Bag) -> Bag:
-    """The pairs that match, and what `how` keeps of the items without a match."""
+    """The matching pairs, and the items without a match that `how` retains."""
     names, how = sides_of_key(site.args["on"] or ()), site.args["how"]
     condition, asked = site.args.get("where"), how in ("semi", "anti")
     of_rows = condition is not None or bool(names[0])
     mine, theirs = (join_key(site, names, i) if of_rows else _first(site) for i in (0, 1))
     if asked and condition is None:
-        # Whether there is a match, one item of each key says.
+        # For the existence of a match, one item of each key suffices.
         right = Bag(items[0] for items in right.by(theirs).values())
     if condition is not None or len(left) <= len(right):
         partners = right.by(theirs)
@@ -49,7 +49,7 @@ def join(site: Site, left: Bag, right: Bag) -> Bag:
         pairs = [(x, y) for y in right for x in partners.get(theirs(y), ())]
     if condition is not None:
         pairs = [pair for pair in pairs if _is_true(site, *pair)]
-    # Items that are one object are equal, and so match alike.
+    # An item that occurs several times is one object, so its copies match alike.
     matched = [{id(pair[side]) for pair in pairs} for side in (0, 1)]
     if asked:
         return Bag(x for x in left if (id(x) in matched[0]) == (how == "semi"))
@@ -72,7 +72,7 @@ def _first(site: Site) -> Columns:
 
 
 def join_key(site: Site, names: KeyNames, i: int) -> KeyFunction:
-    """The key of the rows of an input: equal for rows that meet; without names all do."""
+    """The key of the rows of an input: equal for matching rows; without names all are equal."""
     return Columns(names[i], _key_type(site, names)) if names[i] else _all_alike
 
 
@@ -96,8 +96,8 @@ def _tuple_maker(key: Columns) -> Pairing:
 
 
 def row_maker(site: Site, names: KeyNames) -> Pairing:
-    """Makes the row of a pair: the key under the left's names, the left's other columns, the
-    right's, with the suffix where the left has one of that name.
+    """Builds the row of a pair: the key under the left's names, the left's other columns, the
+    right's, with the suffix where the left has a column of that name.
     """
     left, right = (
         [c.name for c in columns_of(side.item) if c.name not in own]
@@ -150,14 +150,14 @@ def _places(site: Site) -> ItemType:
 
 
 def _place(value: Any, to: ItemType) -> Any:
-    """A value as it is compared: a date beside timestamps is its midnight."""
+    """A value as it is compared: a date compared with timestamps is its midnight."""
     if isinstance(value, date) and not isinstance(value, datetime) and str(to) != "date":
         return datetime(value.year, value.month, value.day, tzinfo=UTC if to == TIMESTAMP else None)
     return conform(value, to)
 
 
 def _nearest(site: Site, at: Any, rows: Iterable[tuple[Any, Any]]) -> Any:
-    """The row that is found among (since, row); `MISSING` where there is none."""
+    """The nearest row among (since, row); `MISSING` if there is none."""
     direction, within = site.args["direction"], site.args["within"]
     here = sort_key(at)
     near = [
@@ -175,16 +175,16 @@ def _nearest(site: Site, at: Any, rows: Iterable[tuple[Any, Any]]) -> Any:
 
 
 def _rank(direction: str, at: Any, since: Any) -> Any:
-    """Is least for the rows that are found."""
+    """A rank that is least for the nearest rows."""
     is_after = sort_key(since) > sort_key(at)
     if direction == "nearest":
-        # of two that are infinitely far, or not a number, the nearer in the order
+        # Of two rows at an infinite distance, or of NaN, the one that is nearer in the order.
         return _distance(at, since), is_after, _steps(since, is_after)
     return _steps(since, direction == "forward")
 
 
 class _ReversedKey:
-    """Is less than another where what it holds is greater."""
+    """Reverses the order of a key."""
 
     __slots__ = ("key",)
 
@@ -201,12 +201,12 @@ class _ReversedKey:
 
 
 def _steps(since: Any, forward: bool) -> Any:
-    """Is least for what comes first on the way forward, or on the way back."""
+    """A rank that is least for the first row in the direction of the search."""
     return sort_key(since) if forward else _ReversedKey(sort_key(since))
 
 
 def _distance(at: Any, since: Any) -> Any:
-    """How far two places are from each other, exactly; what is not a number is beyond all."""
+    """The exact distance of two places; greater than all others if one is NaN."""
     if sort_key(at) == sort_key(since):
         return _measured(0)
     if isinstance(at, date):
@@ -217,7 +217,7 @@ def _distance(at: Any, since: Any) -> Any:
 
 
 def _measured(distance: Any) -> tuple[int, Any]:
-    """A distance as what is compared: numbers exactly, then the infinite."""
+    """A distance in comparable form: exact numbers, then infinite ones."""
     if isinstance(distance, timedelta):
         return 0, Fraction(distance // timedelta(microseconds=1))
     if isinstance(distance, float) and math.isinf(distance):

@@ -1,4 +1,4 @@
-"""What goes by the order of a key's rows, by the definition alone: sort them, look around."""
+"""Operators by the order of a key's rows, by the definition alone: sort the rows and scan them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def over(site: Site, a: Bag) -> Bag:
 
 @defines("running_over")
 def running_over(site: Site, a: NodePast) -> Bag:
-    """The same of all rows so far, with what it goes on from."""
+    """The same over all rows so far, with the columns that later rows continue from."""
     args, found = site.args, []
     parts = [(name, OverFunction("running", (one, False))) for name, one in hidden_parts(args)]
     beside = (*parts, (args["number"], OverFunction("row_number")))
@@ -55,7 +55,7 @@ def running_over(site: Site, a: NodePast) -> Bag:
 
 @defines("top", exact=True)
 def top(site: Site, a: Bag) -> Bag:
-    """The first n rows of each key, and those equal to the last of them if ties are wanted."""
+    """The first n rows of each key, and the ties of the last of them if wanted."""
     n, ties = site.args["n"], site.args["ties"]
     return Bag(
         row
@@ -72,23 +72,23 @@ class _Key:
     site: Site
     rows: Sequence[Any]
     orders: Sequence[tuple[Any, ...]]
-    """What each is ordered by."""
+    """The order of each row."""
 
     @cached_property
     def places(self) -> Sequence[Any]:
-        """What is equal for peers."""
+        """The place of each row: equal for ties."""
         return [[sort_key(part) for part in order] for order in self.orders]
 
     def first_peer(self, i: int) -> int:
-        """Where the rows begin that are equal to one in the order."""
+        """The index of the first row that ties with one."""
         return self.places.index(self.places[i])
 
     def last_peer(self, i: int) -> int:
-        """Where they end."""
+        """The index of the last row that ties with one."""
         return max(j for j, place in enumerate(self.places) if place == self.places[i])
 
     def within(self, i: int, distance: Any) -> list[int]:
-        """The rows at most so far before one, and its peers."""
+        """The rows at most so far before one, and its ties."""
         own = self.orders[i][0]
         down = not self.site.args["descending"]
         return [
@@ -105,7 +105,7 @@ def _keys(site: Site, a: Bag) -> Iterator[_Key]:
 
 
 def _ranked(site: Site, items: Iterable[Any]) -> list[tuple[Any, tuple[Any, ...]]]:
-    """The items in the order that is an argument, each with what it is ordered by."""
+    """The items in the order that is an argument, each with its order."""
     by_item = sorted(items, key=sort_key)
     orders = [_parts(site, "order", item) for item in by_item]
     places = [[sort_key(part) for part in order] for order in orders]
@@ -117,7 +117,7 @@ def _ranked(site: Site, items: Iterable[Any]) -> list[tuple[Any, tuple[Any, ...]
 
 @defines("sorted_fold_keyed", "sorted_reduce_keyed", "sorted_scan_keyed")
 def in_order_of_its_own(site: Site, a: Bag) -> OperatorOutput:
-    """The operator that it stands for, of the items in the order that is an argument."""
+    """The operator without the order, on the items sorted by it."""
     items = Bag(item for item, _ in _ranked(site, a))
     return definition_of(site.node.op.stands_for).function(site, items)
 
@@ -130,7 +130,7 @@ def _groups(site: Site, a: Bag) -> Iterator[list[Any]]:
 
 
 def _parts(site: Site, name: str, row: Any) -> tuple[Any, ...]:
-    """What the columns, or the function, of an argument are for a row."""
+    """The values of the columns, or of the function, of an argument for a row."""
     named = site.args[name]
     if isinstance(named, Fn):
         return (site.call(named, row),)
@@ -214,8 +214,8 @@ def _rolling(key: _Key, function: OverFunction) -> Iterator[Sequence[int]]:
 
 
 def _reaches(pair: tuple[Any, Any], distance: Any, down: bool) -> bool:
-    """Whether the lesser of two places is at most so far below the greater, or equal to it; those
-    that are no numbers are near each other only.
+    """True if the lesser of two places is at most so far below the greater, or equal to it; NaN and
+    null are near themselves only.
     """
     less, greater = pair
     if not (_is_place(less) and _is_place(greater)):
@@ -223,12 +223,12 @@ def _reaches(pair: tuple[Any, Any], distance: Any, down: bool) -> bool:
     low, high, far = _measured(less), _measured(greater), _measured(distance)
     if isinstance(low, float) or isinstance(high, float):
         low, high, far = float(low), float(high), float(far)
-    # what is added to, or taken from, is the row's own place
+    # The distance is added to, or subtracted from, the row's own place.
     return bool(low <= high and (high - far <= low if down else high <= low + far))
 
 
 def _near(before: Any, after: Any, gap: Any) -> bool:
-    """Whether two rows that follow each other are of one session."""
+    """True if two consecutive rows belong to one session."""
     if sort_key(before) == sort_key(after):
         return True
     if not (_is_place(before) and _is_place(after)):
@@ -277,7 +277,7 @@ _FRAMES: Mapping[str, Callable[[_Key, OverFunction], Iterator[Sequence[int]]]] =
     "rolling": _rolling,
     "whole": lambda key, _: (range(len(key.rows)) for _row in key.rows),
 }
-"""The rows that an aggregate is of, for each row of a key."""
+"""The rows of each aggregate, for each row of a key."""
 
 
 @defines("sort", exact=True)
@@ -288,7 +288,7 @@ def sort(site: Site, a: Bag) -> Bag:
 
 @defines("sort_by_key", exact=True)
 def sort_by_key(site: Site, a: Bag) -> Bag:
-    """The items by `f(x)`; ties by the item, ascending whatever the direction."""
+    """The items by `f(x)`; ties by the item, ascending in either direction."""
     fn = site.args["f"]
     by_item = sorted(a, key=sort_key)
     keys = [sort_key(site.call(fn, x)) for x in by_item]

@@ -1,7 +1,7 @@
-"""The definitions by operator name: `@means("delta")` on a function from inputs to output.
+"""The definitions by operator name: `@defines("delta")` on a function from inputs to output.
 
 A definition gets the `Site` and one `Bag` per input, in the order of the ports; a stateful operator
-gets the `Past` of its input instead. It gives a `Bag`, or one bag per output port.
+gets the `NodePast` of its input instead. It gives a `Bag`, or one bag per output port.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ F = TypeVar("F", bound=DefiningFunction)
 
 
 class SemiNaive(Enum):
-    """How the output grows when inputs do: what spares semi-naive evaluation to start anew."""
+    """The growth of the output when inputs grow: semi-naive evaluation uses it to avoid a full
+    evaluation.
+    """
 
     TOGETHER = "op(x + dx, y + dy) = op(x, y) + op(dx, dy)"
     EACH = "op(x + dx, y) = op(x, y) + op(dx, y), likewise in y"
@@ -32,16 +34,16 @@ class SemiNaive(Enum):
 
 @dataclass(frozen=True, slots=True)
 class OperatorDefinition:
-    """What an operator does in one tick, and how its output grows within a cycle."""
+    """The function of an operator in one tick, and the growth of its output within a cycle."""
 
     name: str
     function: DefiningFunction
     growth: SemiNaive | Callable[[Args], SemiNaive]
     exact: bool
-    """Its items are of the output's type as they are; others are made to fit it."""
+    """Its items have the output's type already; others are converted to it."""
 
     def growth_of(self, args: Args) -> SemiNaive:
-        """How the output of a node with these arguments grows."""
+        """The growth of the output of a node with these arguments."""
         return self.growth if isinstance(self.growth, SemiNaive) else self.growth(args)
 
 

@@ -1,4 +1,4 @@
-"""Definitions of operators that read earlier ticks, and of those that only plans have."""
+"""Definitions of operators that read earlier ticks, and of those that occur in plans only."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hydro_core.ticks.untimed import refuse_untimed
 from hydro_core.types.item import LONG
 from hydro_core.types.values import RowItem, Struct, canonical, in_utc
 
-# What reaches over ticks.
+# Operators over ticks.
 
 
 @defines(
@@ -29,7 +29,9 @@ from hydro_core.types.values import RowItem, Struct, canonical, in_utc
     exact=True,
 )
 def persist(site: Site, a: NodePast) -> Bag:
-    """`Σ_{s≤t} a_s`; with `for_`, of these the rows whose time is later than the end less that."""
+    """`Σ_{s≤t} a_s`; with `for_`, only rows whose time is later than the tick's end minus
+    `for_`.
+    """
     everything = a.earlier + a.now
     if site.args.get("for_") is None:
         return everything
@@ -75,7 +77,7 @@ def changes(site: Site, a: NodePast) -> Bag:
 
 
 def changed(pos: Bag, neg: Bag) -> Bag:
-    """`(n, x)` for each x of which there are n more in pos than in neg, n not 0."""
+    """`(n, x)` for each x with n more copies in pos than in neg, n not 0."""
     now, before = pos.counts(), neg.counts()
     differences = (
         (now.get(canonical(x), 0) - before.get(canonical(x), 0), x) for x in (pos + neg).distinct()
@@ -85,7 +87,7 @@ def changed(pos: Bag, neg: Bag) -> Bag:
 
 @defines("persist_mut", exact=True)
 def persist_mut(site: Site, commands: NodePast) -> Bag:
-    """What is persisted after all commands so far; a delete takes every copy."""
+    """The items that are persisted after all commands so far; a delete removes every copy."""
     state: dict[Any, list[Any]] = {}
     for x in commands.result_before:
         state.setdefault(canonical(x), []).append(x)
@@ -119,26 +121,26 @@ def _refuse(site: Site, command: Any, known: Refusal) -> NoReturn:
     site.fail(f"{shown(command)} {known.reason}", known.cure)
 
 
-# Operators that only plans have: running results, parts of shards.
+# Operators that occur in plans only: running results, parts of shards.
 
 
 @defines("running_fold", "running_reduce", "running_fold_keyed", "running_reduce_keyed")
 @defines("running_aggregate")
 @defines("running_latest", "running_top", exact=True)
 def running(site: Site, a: NodePast) -> OperatorOutput:
-    """The operator over all items so far, whatever is stored of its result elsewhere."""
+    """The operator over all items so far; this definition ignores stored results."""
     return definition_of(site.node.op.stands_for).function(site, a.earlier + a.now)
 
 
 @defines("moving_aggregate", exact=True)
 def moving_aggregate(site: Site, a: NodePast) -> Bag:
-    """The aggregate of what is there, whatever is stored of its result elsewhere."""
+    """The aggregate over the items of the input; this definition ignores stored results."""
     return aggregate(site, a.now)
 
 
 @defines("aggregate_result")
 def aggregate_result(site: Site, a: Bag) -> Bag:
-    """The results that the parts of a row make."""
+    """The results that are computed from the parts of a row."""
     return Bag(_result(site, row) for row in a)
 
 
@@ -178,7 +180,7 @@ def fitting(site: Site, a: Bag) -> Bag:
 
 @defines("failing", growth=SemiNaive.TOGETHER)
 def failing(site: Site, a: Bag) -> Bag:
-    """The other items, each with which function fails on it and why."""
+    """The other items, each with the function that fails on it and the reason."""
     attempt = CallAttempt.of(site.args, site.inputs[0].item)
     found = ((x, failed) for x in a if (failed := attempt.on(x)) is not None)
     return Bag(

@@ -35,10 +35,10 @@ from hydro_core.types.arrow import from_arrow, to_arrow
 from hydro_core.types.item import BOOLEAN, Array, ItemType
 from hydro_core.types.values import canonical, conform
 
-# Functions that run as Python inside Spark: whole Arrow batches, item by item within them.
+# Functions that run as Python inside Spark: Arrow batches, with one call for each item.
 #
-# A function travels to the workers by value, with what it closes over; a module that only the
-# driver can import (a flow beside the current directory) travels with it. An error names
+# A function is sent to the workers by value, with the values that it closes over; a module that
+# only the driver can import (a flow in the current directory) is sent with it. An error names
 # function, item and tick, and fails the job. Workers load this module, so it imports little.
 
 
@@ -70,7 +70,7 @@ def udf_predicate(
     tick: Column | None = None,
     noting: PythonComparison | None = None,
 ) -> Column:
-    """Whether what `fn` gives for an item is true as Python sees it."""
+    """True where the result of `fn` for an item is truthy in Python."""
     return _run(fn, (column, item), (BOOLEAN, bool), tick, noting)
 
 
@@ -106,7 +106,7 @@ def _run(
 
 
 def known(tick: Column | None) -> Column:
-    """The tick, null where none is told."""
+    """The tick as a long; null if there is none."""
     return (F.lit(None) if tick is None else tick).cast("long")
 
 
@@ -115,7 +115,9 @@ def _recorder(
     result: ItemType,
     noting: PythonComparison,
 ) -> Callable[..., Any]:
-    """The function, which notes that Spark gives something else for some item."""
+    """The function, extended by a comparison: it records that Spark's result differs for some
+    item.
+    """
     accumulator, mark = noting.accumulator, noting.mark
 
     def compared(items: pa.Array, ticks: pa.Array, of_spark: pa.Array) -> pa.Array:  # type: ignore[type-arg]
@@ -129,7 +131,9 @@ def _recorder(
 
 
 def guarded(fn: Fn, tick: int | None, compute: Callable[..., Any], *items: Any) -> Any:
-    """What `compute` gives for the items; its error is a failure that names all there is."""
+    """The result of `compute` for the items; its error is a failure that names function, items and
+    tick.
+    """
     try:
         return compute(*items)
     except Exception as error:  # noqa: BLE001 - whatever a user's function raises
@@ -142,7 +146,8 @@ def pack(value: Any) -> bytes:
     try:
         return _packed(value, whole=True)
     except (TypeError, PicklingError):
-        # A module may hold what has no bytes, such as a lock: a worker on this machine imports it.
+        # A module may hold an object without bytes, such as a lock: a worker on this machine
+        # imports it.
         return _packed(value, whole=False)
 
 
@@ -154,8 +159,8 @@ def _packed(value: Any, *, whole: bool) -> bytes:
 
 
 class _Pickler(cloudpickle.Pickler):
-    """What a worker would not find travels by value; where it is to be `whole`, so does a function
-    that a deployment names by such a module.
+    """Pickles by value everything that a worker could not import; with `whole`, also the function
+    of a `ReferenceCall` into such a module.
     """
 
     def __init__(self, packed: BytesIO, registered: ExitStack, *, whole: bool) -> None:
@@ -171,11 +176,11 @@ class _Pickler(cloudpickle.Pickler):
         return super().reducer_override(value)  # type: ignore[no-untyped-call]
 
     def _homeless(self, call: ReferenceCall) -> Callable[..., Any] | None:
-        """The function, where a worker would not find its module."""
+        """The function, if a worker could not import its module."""
         try:
             found = call.made
         except DataError:
-            # It is told where an item needs it, as what fails for this item.
+            # It fails where an item needs it, with an error for this item.
             return None
         if not _is_homeless(call.module, sys.modules[call.module]):
             return None
@@ -189,7 +194,7 @@ def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @lru_cache(maxsize=256)
 def unpack(packed: bytes) -> Any:
-    """The value again; a worker reads each only once."""
+    """The value again; a worker unpacks each only once."""
     return cloudpickle.loads(packed)
 
 
@@ -249,7 +254,7 @@ def scanned_in_python(  # noqa: PLR0913 - what there is to know of a scan
 
 def _last(accumulators: Iterator[Any]) -> Any:
     last = None
-    for last in accumulators:  # noqa: B007 - one at a time: they may be as large as what is folded
+    for last in accumulators:  # noqa: B007 - one at a time: they may be large
         pass
     return last
 
@@ -289,7 +294,7 @@ def _accumulators(
 
 @dataclass(slots=True)
 class PythonColumns:
-    """The columns that Python computes, as they are made."""
+    """The columns that Python computes, counted at their construction."""
 
     made: int = 0
 
@@ -299,10 +304,10 @@ _counted: ContextVar[PythonColumns | None] = ContextVar("python_columns", defaul
 
 @contextmanager
 def python_columns() -> Iterator[PythonColumns]:
-    """Counts the columns that are made within, those of a block within it, too.
+    """Counts the Python columns that are built inside the block, nested blocks included.
 
-    Behind such a column Spark does not know any more how the rows lie, not even that they are in
-    one partition.
+    After such a column Spark does not know the partitioning of the rows any more, not even that
+    they are in one partition.
     """
     outer, columns = _counted.get(), PythonColumns()
     token = _counted.set(columns)
@@ -319,7 +324,7 @@ def python_function(
 ) -> Callable[..., Column]:
     """From Arrow arrays to one of them, as a function of columns whose result has this type.
 
-    The name is what plans and Spark's own drawings show.
+    The name appears in plans and in Spark's own drawings.
     """
     run.__name__ = name
     made: Callable[..., Column] = arrow_udf(run, result)
@@ -344,10 +349,10 @@ def apply(
     result: ItemType | None = None,
     tick: Column | None = None,
 ) -> Column:
-    """The results of `fn` on the items of `column`, as items of type `result` (default: what `fn`
-    gives).
+    """The results of `fn` on the items of `column`, as items of type `result` (default: the type of
+    `fn`).
 
-    A failing function fails the job; `tick`, where given, is named by the error.
+    A failing function fails the job; the error names `tick`, if given.
     """
     wanted = result if result is not None else result_type(fn, (item,), spread=True)
 
@@ -359,7 +364,7 @@ def apply(
 
 
 def is_column(fn: Fn, item: ItemType) -> bool:
-    """Whether `fn` of items of this type is a column of Spark, not one that Python computes."""
+    """True if `fn` on items of this type is a column of Spark, not computed by Python."""
     try:
         with dry_run():
             to_column(fn, ((BLANK, item),), result=result_type(fn, (item,), spread=True))
@@ -371,7 +376,7 @@ def is_column(fn: Fn, item: ItemType) -> bool:
 def apply_predicate(
     fn: Fn, column: Column, item: ItemType, *, tick: Column | None = None
 ) -> Column:
-    """Whether what `fn` gives for the items of `column` is true as Python sees it: never null."""
+    """True where the result of `fn` for the items of `column` is truthy in Python; never null."""
     return _compiled_or_in_python(
         fn,
         lambda: predicate_column(fn, ((column, item),)),

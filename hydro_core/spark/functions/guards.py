@@ -1,14 +1,14 @@
-"""Guards: where Spark may not give what Python gives, Python is asked.
+"""Guards: where Spark's result may differ from Python's, Python computes it.
 
-A compiled function is a plain expression of Spark. An item for which it is not exact (None where a
-number is wanted, a result of more than 64 bits, a divisor 0) fails the job with a mark that names
-the function. Whoever runs the job runs it again with that function in Python workers: there it is
-exact, and if it fails it fails with Python's own error. A job tells of one function; where a second
-one fails, all run in Python, as more may: a range is computed three times at most. There each is
-given what Spark makes of its items as well, and those for which it is something else are noted: so
-all are told at once. A function whose guard keeps failing on items that Python has a result for
-stays in Python: for as long as the process lives, and in the next one, too, where the ledger of a
-pipeline has counted it.
+A compiled function is a plain expression of Spark. An item for which it is not exact (None instead
+of a number, a result of more than 64 bits, a divisor 0) fails the job with a mark that names the
+function. `exactly_run` then repeats the job with that function in Python workers: there it is
+exact, and if it fails it fails with Python's own error. A failed job names one function; if a
+second one fails, all run in Python, since more may follow: a range is computed at most three times.
+In that run each function also gets Spark's results for its items, and every function with a
+different result is recorded: so all are reported at once. A function whose guard fails repeatedly
+on items that Python has a result for stays in Python: for the lifetime of the process, and in the
+next process, if the ledger of a pipeline has counted it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from hydro_core.spark.session.failures import marked
 
 T = TypeVar("T")
 FailedGuards = Callable[[], Sequence[GuardedFunction]]
-"""The functions for which a range runs again: of all of them it is known when it has run."""
+"""Gives the functions for which a range is repeated; it is complete after the run."""
 
 MARK = "hydrotick-guard:"
 _log = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ Marks = frozenset[str]
 
 
 class _Union(AccumulatorParam[Marks]):
-    """Marks that workers have noted."""
+    """Marks that workers have recorded."""
 
     def zero(self, value: Marks) -> Marks:
         return frozenset()
@@ -59,7 +59,7 @@ class _Union(AccumulatorParam[Marks]):
 
 _in_python: ContextVar[frozenset[str]] = ContextVar("in_python", default=frozenset())
 _recorder: ContextVar[Accumulator[Marks] | None] = ContextVar("recorder", default=None)
-"""Where all functions run in Python: what Spark would have asked for."""
+"""The recorder while all functions run in Python: it collects the marks of failed guards."""
 _as_spark_says: ContextVar[bool] = ContextVar("as_spark_says", default=False)
 _reruns: Counter[GuardedFunction] = Counter()
 _stays: set[str] = set()
@@ -67,13 +67,13 @@ _lock = Lock()
 
 
 def mark(fn: Fn) -> str:
-    """The text with which a job fails for which the function is to run in Python."""
+    """The text of a job's failure after which the function runs in Python."""
     file, line = (fn.span.file, fn.span.line) if fn.span else (None, None)
     return MARK + json.dumps(asdict(GuardedFunction(_key(fn), fn.name, file, line)))
 
 
 def runs_in_python(fn: Fn) -> bool:
-    """Whether the function runs in Python now, though it may be an expression of Spark."""
+    """True if the function runs in Python now, even if it could be an expression of Spark."""
     if _as_spark_says.get():
         return False
     chosen = _in_python.get()
@@ -81,12 +81,12 @@ def runs_in_python(fn: Fn) -> bool:
 
 
 def asked(fn: Fn) -> Column:
-    """A column that fails the job, which is run again with the function in Python."""
+    """A column that fails the job, which is then repeated with the function in Python."""
     return F.lit(None) if _as_spark_says.get() else F.raise_error(F.lit(mark(fn)))
 
 
 def noting(fn: Fn, compiled: Callable[[], Column]) -> PythonComparison | None:
-    """What Spark makes of the items, null where it cannot tell, for the function to compare with.
+    """Spark's results for the items, null where unknown, for comparison with the function's.
 
     None unless all functions run in Python because the guards of several have failed.
     """
@@ -102,7 +102,7 @@ def noting(fn: Fn, compiled: Callable[[], Column]) -> PythonComparison | None:
 
 @dataclass(frozen=True, slots=True)
 class PythonComparison:
-    """What is compared with what Python makes of the items of a function."""
+    """Spark's results for the items of a function, to be compared with Python's."""
 
     column: Column
     accumulator: Accumulator[Marks]
@@ -116,7 +116,7 @@ def in_python_for_good() -> frozenset[str]:
 
 
 def recall(known: Iterable[RerunCount], settings: Settings) -> None:
-    """Goes on from how often earlier processes have run functions again."""
+    """Restores the counts of repeated runs from earlier processes."""
     with _lock:
         for one in known:
             _reruns[one.function] = max(_reruns[one.function], one.times)
@@ -129,12 +129,12 @@ def exactly_run(
     settings: Settings,
     known: Sequence[GuardedFunction] = (),
 ) -> T:
-    """What `run` gives, whose functions Spark computes and Python where Spark cannot tell.
+    """The result of `run`, whose functions Spark computes where it is exact, and Python elsewhere.
 
     Args:
-        run: makes its DataFrames and runs their jobs; whatever it does, it does again. Once its
-            jobs have run, what it is given says which guards have failed.
-        settings: say how many reruns of a function there are before it stays in Python.
+        run: builds its DataFrames and runs their jobs; it may be called again. After its jobs its
+            argument gives the functions whose guards have failed.
+        settings: the number of repeated runs after which a function stays in Python.
         known: functions whose guards have failed on the same items before.
     """
     failed = {guarded.key: guarded for guarded in known}
@@ -153,7 +153,7 @@ def exactly_run(
             guarded = _failed(error)
             if guarded is None or guarded.key in failed:
                 raise
-            # A job tells of one function. Where a second one fails, more may, one job each.
+            # A failed job names one function. If a second one fails, more may, one job each.
             if len(failed) > len(known):
                 recorder = SparkContext.getOrCreate().accumulator(frozenset(), _Union())
             failed[guarded.key] = guarded
@@ -166,7 +166,7 @@ def exactly_run(
 
 
 def _note(functions: Sequence[GuardedFunction], settings: Settings) -> None:
-    """Counts the reruns, and tells of all of them at once."""
+    """Counts the repeated runs, and logs all of them in one warning."""
     again, stay = list[str](), list[str]()
     with _lock:
         for function in functions:

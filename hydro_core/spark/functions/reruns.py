@@ -1,7 +1,8 @@
-"""Functions for which ranges of ticks ran again in Python, as the ledger keeps them.
+"""Functions that made ranges of ticks run again in Python, as the ledger stores them.
 
-See `hydro_core.spark.functions.guards`. The ledger counts them, so that a process that begins knows
-which functions have kept failing their guards, and a person finds why a range took twice as long.
+See `hydro_core.spark.functions.guards`. The ledger counts them, so that a new process knows the
+functions whose guards fail repeatedly, and a person can find the reason why a range took twice as
+long.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ CURE = (
     "divided by `/`, texts that are no plain numbers, NaN and −0 where floats are ordered. Where "
     "items have these, bound or test for them before they get there"
 )
-"""What a user can do about it."""
+"""The help for a user."""
 
 
 @dataclass(frozen=True, slots=True)
 class GuardedFunction:
-    """A function whose guard has failed: what it is known by, and where people find it."""
+    """A function whose guard has failed: its identity, and its location for people."""
 
     key: str
     name: str
@@ -39,7 +40,7 @@ class GuardedFunction:
 
 @dataclass(frozen=True, slots=True)
 class RerunCount:
-    """How often ranges ran again for a function, and the last of them."""
+    """The number of ranges that ran again for a function, and the last of them."""
 
     function: GuardedFunction = field(metadata=INLINE)
     times: int
@@ -54,7 +55,7 @@ class RerunCount:
 
 
 def says(reruns: Iterable[RerunCount]) -> str:
-    """Why the ticks of a commit ran twice; empty if they did not."""
+    """The reason why the ticks of a commit ran twice; empty if they did not."""
     told = "; ".join(map(str, reruns))
     return told and (
         f"Spark cannot tell for some items what these functions give: {told}; so its range ran "
@@ -65,13 +66,15 @@ def says(reruns: Iterable[RerunCount]) -> str:
 def counted(
     known: Iterable[RerunCount], failed: Iterable[GuardedFunction], commit: int, ticks: range
 ) -> tuple[RerunCount, ...]:
-    """The reruns with a commit: those known before, and the functions for which it ran again."""
+    """The repeated runs up to a commit: those known before, and the functions for which it ran
+    again.
+    """
     made = (RerunCount(function, 1, commit, ticks[0], ticks[-1]) for function in failed)
     return added_up(known, made)
 
 
 def added_up(known: Iterable[RerunCount], more: Iterable[RerunCount]) -> tuple[RerunCount, ...]:
-    """The reruns of both, by function; `more` are the later ones."""
+    """The repeated runs of both, by function; `more` are the later ones."""
     found = {one.function.key: one for one in known}
     for one in more:
         before = found.get(one.function.key)

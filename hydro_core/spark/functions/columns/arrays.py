@@ -25,7 +25,7 @@ _COMPARED = (
     *("boolean", "byte", "short", "integer", "long", "string", "binary", "date", "timestamp"),
     *("timestamp_ntz", str(UNKNOWN)),
 )
-"""The types whose values Spark compares as Python does."""
+"""Types whose values Spark compares as Python does."""
 _MAX_RANGE = 1_000_000
 _MOST_TIMES = 10_000
 
@@ -113,19 +113,21 @@ def sequence(scope: ColumnScope, node: Op) -> ColumnValue:
 
 
 def distinct(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
-    """The distinct elements, as `set` keeps them: for `len` and `sorted` only."""
+    """The distinct elements, as in a `set`: for `len` and `sorted` only."""
     # Of −0 alone Spark makes 0.
     array = _compared(scope, value, nulls=True, least=1)
     return computed(F.array_distinct(array.column), array.type, array)
 
 
 def ordered(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
-    """The array, of which Spark orders the elements as Python does."""
+    """The array, whose elements Spark then orders as Python does."""
     return _compared(scope, value, nulls=False, least=2)
 
 
 def _compared(scope: ColumnScope, value: ColumnValue, *, nulls: bool, least: int) -> ColumnValue:
-    """The array; Python is asked where Spark compares elements otherwise, if there are `least`."""
+    """The array; Python computes arrays of at least `least` elements that Spark compares
+    differently.
+    """
     of, array = element_type(value), scope.need(value)
     odd = F.exists(array.column, lambda e: _is_odd(of, e, nulls=nulls))
     column = F.when((F.size(array.column) >= least) & odd, scope.ask()).otherwise(array.column)
@@ -133,10 +135,10 @@ def _compared(scope: ColumnScope, value: ColumnValue, *, nulls: bool, least: int
 
 
 def _is_odd(item: ItemType, e: Column, *, nulls: bool) -> Column:
-    """Whether Spark compares an element otherwise than Python; `nulls`: None may be equal."""
+    """True if Spark compares an element differently from Python; `nulls`: None may be equal."""
     refused = F.lit(False) if nulls else e.isNull()
     if item == DOUBLE:
-        # To Spark NaN is a number, and −0 another one than 0.
+        # For Spark NaN is a number, and −0 differs from 0.
         return refused | F.isnan(e) | ((e == 0.0) & (e.cast("string") == "-0.0"))
     if isinstance(item, Tuple):
         for i, field in enumerate(item.fields, start=1):

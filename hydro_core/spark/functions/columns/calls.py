@@ -50,15 +50,15 @@ from hydro_core.types.item import (
     Tuple,
 )
 
-# Entries of the library as columns: their expressions, given what they take.
+# Entries of the library as columns: their expressions on their arguments.
 
 
 _TIMES_READ = 3
-"""How often an expression reads what it is given, about."""
+"""About how often an expression reads its arguments."""
 
 
 def member_of(base: ColumnValue, name: str) -> Operation | None:
-    """The entry of a method or property, None where values of that type have none."""
+    """The entry of a method or property, None if values of that type have none."""
     if base.mixed or not isinstance(base.type, ItemType):
         return None
     return members_of(base.type).get(name)
@@ -97,9 +97,9 @@ def call_of(scope: ColumnScope, entry: Operation, node: Op) -> ColumnValue:
 def _strict(
     scope: ColumnScope, entry: Operation, gives: ExprType, found: Any, of: list[ColumnValue]
 ) -> ColumnValue:
-    """What a strict function gives: null where it is given one.
+    """The result of a strict function: null for a null argument.
 
-    An expression that says in a second column where it knows the result may give null there.
+    An expression with a second column, a condition that the result is known, may give null there.
     """
     if not isinstance(gives, ItemType):
         raise NotCompilable(f"{gives} is no item")
@@ -201,7 +201,7 @@ def _computed(
     return strict(column, gives, *of * _TIMES_READ, doubtful=may_fail)
 
 
-# Calls on Spark: by the library, but for builtins and methods that read more than columns.
+# Calls on Spark: by the library, except for builtins and methods that read more than columns.
 
 
 def call(scope: ColumnScope, node: Op) -> ColumnValue:
@@ -216,7 +216,7 @@ def call(scope: ColumnScope, node: Op) -> ColumnValue:
 
 
 def _folded(node: Op) -> ColumnValue | None:
-    """A call on constants: computed here, unless it makes an array, or fails if an item comes."""
+    """A call on constants: computed here, unless it makes an array, or fails for every item."""
     value = constant_value(node) if node.operands else ...
     return None if value is ... or value is None or isinstance(value, list) else constant(value)
 
@@ -266,7 +266,7 @@ def _float(scope: ColumnScope, node: Op) -> ColumnValue:
     if isinstance(value.type, Decimal):
         number = scope.need(value)
         column = number.column.cast("double")
-        # What is computed may be a −0 in Python.
+        # A computed decimal may be −0 in Python.
         column = column if value.path is not None else F.nullif(column, F.lit(0.0))
         return strict(column, DOUBLE, number, doubtful=True)
     if not (integers.is_int(value) or numbers.is_float(value)):
@@ -291,7 +291,7 @@ def _extreme(scope: ColumnScope, node: Op) -> ColumnValue:
 
 
 def _better(scope: ColumnScope, node: Op, a: ColumnValue, b: ColumnValue) -> ColumnValue:
-    """Python keeps the first unless the next one is surely better."""
+    """Python returns the first unless the next one is certainly better."""
     if integers.is_int(a) and integers.is_int(b) and BOOLEAN not in (a.type, b.type):
         function = F.least if node.name == "min" else F.greatest
         x, y = (scope.need(integers.as_long(v)) for v in (a, b))
@@ -321,7 +321,9 @@ def _extreme_of_array(scope: ColumnScope, node: Op) -> ColumnValue:
 def _in_order(
     scope: ColumnScope, source: Expr, key: Expr | None, *, descending: bool
 ) -> tuple[ColumnValue, Callable[[Column], Column]]:
-    """Elements as Spark orders them, and what is given for one: by a key, they are tuples."""
+    """Elements as Spark orders them, and a function that restores one: with a key, they are
+    tuples.
+    """
     array = choices.set_of(scope, source) or choices.array_of(scope, source)
     if key is None:
         return arrays.ordered(scope, array), lambda e: e
@@ -380,7 +382,7 @@ def _flatten(scope: ColumnScope, node: Op) -> ColumnValue:
     value = choices.array_of(scope, node.args[0])
     if not isinstance(value.type, Array) or not isinstance(value.type.element, Array):
         raise NotCompilable("lists that are no lists of lists")
-    # Spark gives null where an inner list is null; these come from comprehensions and are none.
+    # Spark gives null if an inner list is null; these come from comprehensions and are never null.
     return computed(F.flatten(value.column), value.type.element, value, safe=True)
 
 
@@ -409,7 +411,7 @@ _BUILTINS: dict[str, Callable[[ColumnScope, Op], ColumnValue]] = {
     "(flatten)": _flatten,
 }
 _NAMED = ("sum", "min", "max", "sorted", "timedelta")
-"""What takes arguments by their names."""
+"""Functions with keyword arguments."""
 
 
 def method(scope: ColumnScope, node: Op) -> ColumnValue:

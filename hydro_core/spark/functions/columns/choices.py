@@ -51,12 +51,12 @@ from hydro_core.types.item import (
 
 
 _ORDERED = (BOOLEAN, LONG, DOUBLE, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
-"""Of these Spark's order is that of the language."""
+"""Types whose order in Spark is that of the language."""
 _NEGATIONS = {"!=": "==", "not in": "in", "is not": "is"}
 
 
 def test(scope: ColumnScope, node: Expr) -> ColumnValue:
-    """`bool(node)`, never null: only the truth of it matters."""
+    """`bool(node)`, never null: only the truth value matters."""
     return scope.sure(_test(scope, node))
 
 
@@ -73,7 +73,7 @@ def _test(scope: ColumnScope, node: Expr) -> ColumnValue:
 
 
 def bool_op(scope: ColumnScope, node: Op) -> ColumnValue:
-    """`a and b`, `a or b`: an operand, as Python gives it."""
+    """`a and b`, `a or b`: one of the operands, as in Python."""
     first, *rest = node.args
     result, not_null = scope.compile(first), _after(node.name, first)
     for following in rest:
@@ -104,7 +104,7 @@ def choose(
     *,
     final: bool = False,
 ) -> ColumnValue:
-    """The one value where the condition holds, else the other: a value of the type `to`."""
+    """One value where the condition holds, else the other: a value of the type `to`."""
     then, otherwise = pair
     mixed = _is_mixed(then, otherwise)
     to = OPEN if to == ANY else to
@@ -129,8 +129,8 @@ def choose(
 
 
 def of_what_is_there(scope: ColumnScope, node: Op) -> ColumnValue:
-    """`coalesce`, `greatest` and `least`, of the values that are not null; what follows the first
-    of these is computed in Python alone.
+    """`coalesce`, `greatest` and `least`, of the values that are not null; arguments after the
+    first such value are computed only in Python.
     """
     values, to = [structs.whole(scope, scope.compile(a)) for a in node.args], node.type
     if not is_item(to) or to == UNKNOWN or any(v.mixed or not is_item(v.type) for v in values):
@@ -150,13 +150,13 @@ def let(scope: ColumnScope, node: Bind) -> ColumnValue:
     if not surely_reads(node.body, *node.names):
         scope.use(value)
     inner = scope.inner({node.names[0]: value})
-    # The body is evaluated whenever this is: what it checks may be checked before.
+    # The body is evaluated whenever the value is: its guards may be checked before.
     inner.guards, inner.outer = scope.guards, scope.outer
     return inner.doubtfully(node.body)
 
 
 def compare_chain(scope: ColumnScope, node: Op) -> ColumnValue:
-    """`a < b < c`: each operand once, up to the first that is False."""
+    """`a < b < c`: each operand once, up to the first False."""
     first, *others = node.args
     left = scope.doubtfully(first)
     (op, right_node), *rest = zip(node.name.split(","), others, strict=True)
@@ -218,7 +218,7 @@ def _all_tests(scope: ColumnScope, op: str, values: tuple[Expr, ...]) -> ColumnV
 
 
 def _after(op: str, test: Expr) -> NotNull:
-    """What is not None where an operand of `and`, or of `or`, has not decided."""
+    """Expressions that are not None where an operand of `and`, or of `or`, has not decided."""
     return where_true(test) if op == "and" else where_false(test)
 
 
@@ -242,7 +242,7 @@ def _chosen_test(scope: ColumnScope, node: IfElse) -> ColumnValue:
 
 
 def _is_mixed(a: ColumnValue, b: ColumnValue) -> bool:
-    """Whether one is an int and the other a float, or one is either already."""
+    """True if one is an int and the other a float, or one is either already."""
     numbers_met = _is_real_or_whole(a) and _is_real_or_whole(b)
     return a.mixed or b.mixed or (numbers_met and numbers.is_float(a) != numbers.is_float(b))
 
@@ -251,7 +251,7 @@ def _is_real_or_whole(value: ColumnValue) -> bool:
     return numbers.is_float(value) or integers.is_integer_type(value) or value.mixed
 
 
-# What runs over Python's lists on Spark: comprehensions, sums, and what builtins are given.
+# Loops over Python's lists on Spark: comprehensions, sums, and arguments of builtins.
 #
 # A tuple whose fields have one type can be looped over as an array. A loop's body fails where
 # Python's would, and only for the elements that Python reaches.
@@ -268,7 +268,9 @@ def _recorded(
     compiled: Callable[[ColumnScope], ColumnValue],
     not_null: NotNull = (),
 ) -> tuple[Callable[[Column], Column], list[ColumnValue]]:
-    """What is computed of each element, as a function of it, and the values that it has made."""
+    """The computed value of each element, as a function of it, and the values that were
+    compiled.
+    """
     made: list[ColumnValue] = []
 
     def of_element(element: Column) -> Column:
@@ -295,7 +297,7 @@ def comprehension(scope: ColumnScope, node: Bind) -> ColumnValue:
 
 
 class ComprehensionLoop:
-    """What a comprehension runs over, and under which condition."""
+    """The array and the condition of a comprehension."""
 
     def __init__(self, scope: ColumnScope, node: Bind) -> None:
         self.scope, self.node = scope, node
@@ -305,7 +307,7 @@ class ComprehensionLoop:
             scope, self.names, lambda inner: test(inner, condition)
         )
         self.not_null = where_true(condition)
-        """What is not None of an element that is kept."""
+        """Expressions that are not None for an element that passes the condition."""
 
     def names(self, column: Column) -> NamedColumns:
         targets, value = self.node.names, arrays.item(self.array, column)
@@ -338,7 +340,7 @@ def exists(scope: ColumnScope, node: Bind, *, every: bool) -> ColumnValue:
 
 
 def array_of(scope: ColumnScope, node: Expr) -> ColumnValue:
-    """What is run over, as an array that is not None."""
+    """The iterated value, as an array that is not None."""
     match node:
         case Bind("list" | "generator"):
             return comprehension(scope, node)
@@ -362,7 +364,7 @@ def array_of(scope: ColumnScope, node: Expr) -> ColumnValue:
 
 
 def set_of(scope: ColumnScope, node: Expr) -> ColumnValue | None:
-    """The elements of what is a set, each once; None of anything else."""
+    """The elements of a set, each once; None for another expression."""
     match node:
         case Op("set", (source,), ()):
             return arrays.distinct(scope, array_of(scope, source))
@@ -376,7 +378,7 @@ def set_of(scope: ColumnScope, node: Expr) -> ColumnValue | None:
 def by_key(scope: ColumnScope, array: ColumnValue, key: Expr, *, descending: bool) -> ColumnValue:
     """The elements as tuples that Spark orders as Python does by a key: key, place, element.
 
-    What comes first in the array comes first among equal ones.
+    The earlier element of the array comes first among equal ones.
     """
     if not is_function(key) or len(key.names) != 1:
         raise NotCompilable("a key that is no function of an element")
@@ -423,7 +425,7 @@ def _zipped(sources: list[ColumnValue]) -> ColumnValue:
 
 
 _ADDS_PLAINLY = sys.version_info < (3, 12)
-"""From 3.12 on Python carries along what the rounding of each partial sum of floats took away."""
+"""From 3.12 on Python compensates the rounding of each partial sum of floats."""
 
 
 def total(scope: ColumnScope, node: Op) -> ColumnValue:
@@ -475,5 +477,5 @@ def _total(
     column = F.aggregate(array.column, zero, step)
     if of == LONG:
         return strict(column, LONG, array, *parts, doubtful=True)
-    # Of no floats at all it is the int 0.
+    # The sum of no floats is the int 0.
     return strict(column, DOUBLE, array, *parts, doubtful=True).with_(mixed=start is None)

@@ -100,7 +100,7 @@ def order(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> Column
 
 
 def not_nan(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
-    """A float, or an array of them, to be compared in a list: there a NaN may equal itself."""
+    """A float, or an array of them, for comparison in a list: there a NaN may equal itself."""
     if value.type == LONG or not may_be_nan(value):
         return value
     if is_float(value) and value.constant is None:
@@ -197,7 +197,7 @@ def _order_numbers(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) 
 
 
 def _order_floats(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
-    # To Spark NaN is the largest number, to Python every comparison with it is False.
+    # For Spark NaN is the largest number, for Python every comparison with it is False.
     large, small = (b, a) if op in ("<", "<=") else (a, b)
     compared = _OPERATORS[op](a.column, b.column)
     if not may_be_nan(large):
@@ -287,7 +287,7 @@ def _order_tuples(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -
 
 
 def holds_float(item: ValueType) -> bool:
-    """Whether a float stands anywhere in items of this type."""
+    """True if items of this type contain a float."""
     if isinstance(item, Generator):
         return False
     inner = [item.element] if isinstance(item, Array) else [child for _, child in children(item)]

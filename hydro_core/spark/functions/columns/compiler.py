@@ -1,8 +1,8 @@
 """The compiler: one case for each kind of tree.
 
-A sub-expression becomes a `ColumnValue` (see `value`). What Python evaluates only sometimes stands
-in a branch of a CASE, which Spark evaluates as lazily; only what surely cannot fail is joined by a
-plain AND and OR.
+A sub-expression becomes a `ColumnValue` (see `value`). An expression that Python evaluates only
+sometimes becomes a branch of a CASE, which Spark evaluates as lazily; only expressions that
+certainly cannot fail are joined by a plain AND and OR.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ TypedColumn = tuple[Column, ItemType]
 
 
 def to_column(fn: Fn, args: Sequence[TypedColumn], *, result: ItemType) -> Column:
-    """What `fn` gives for these arguments, as a column of items of type `result`.
+    """The result of `fn` for these arguments, as a column of items of type `result`.
 
     One argument is an item, whose fields are spread over several parameters; of two, the first is
     the accumulator.
@@ -65,7 +65,7 @@ def to_column(fn: Fn, args: Sequence[TypedColumn], *, result: ItemType) -> Colum
 
 
 def predicate_column(fn: Fn, args: Sequence[TypedColumn]) -> Column:
-    """Whether what `fn` gives for these arguments is true as Python sees it: never null."""
+    """True where the result of `fn` for these arguments is truthy in Python: never null."""
     scope, tree = _root(fn, args)
     return scope.behind(choices.test(scope, tree).column)
 
@@ -99,7 +99,7 @@ def _root(fn: Fn, args: Sequence[TypedColumn]) -> tuple[ColumnScope, Expr]:
 
 
 def _result_nodes(tree: Expr) -> frozenset[int]:
-    """The ids of the nodes whose values are results, or stand in them, and nothing else."""
+    """The ids of the nodes whose values are results, or parts of them, and nothing else."""
     results, others = set[int](), set[int]()
     todo = [(tree, True)]
     while todo:
@@ -111,7 +111,7 @@ def _result_nodes(tree: Expr) -> frozenset[int]:
 
 
 def _passed_on(node: Expr) -> tuple[Expr, ...]:
-    """The direct parts whose values are, or stand in, the value of the node."""
+    """The direct parts whose values are the value of the node, or parts of it."""
     match node:
         case IfElse(_, then, otherwise):
             return (then, otherwise)

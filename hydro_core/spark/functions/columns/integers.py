@@ -1,6 +1,6 @@
-"""Python's integers on Spark: longs, null where one would pass 64 bits or an operand is None.
+"""Python's integers on Spark: longs, null where one would exceed 64 bits or an operand is None.
 
-Divisions are rounded down, the remainder has the divisor's sign; those of floats are beside them.
+Divisions are rounded down, the remainder has the divisor's sign; division of floats is here, too.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ Combine = Callable[[Any, Any], Any]
 
 
 def is_int(value: ColumnValue) -> bool:
-    """Whether Python sees an int: a bool is one."""
+    """True if the value is an int in Python: a bool is one."""
     return not value.mixed and (value.type == BOOLEAN or is_integer_type(value))
 
 
 def is_integer_type(value: ColumnValue) -> bool:
-    """Whether it is an integer, and no boolean."""
+    """True for an integer that is no boolean."""
     return isinstance(value.type, ItemType) and is_integer(value.type)
 
 
@@ -68,7 +68,7 @@ def constant(number: int) -> ColumnValue:
 def bitwise(op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     """`a & b`, `a | b`, `a ^ b`: of two booleans a boolean."""
     names = {"&": "bitwiseAND", "|": "bitwiseOR", "^": "bitwiseXOR"}
-    # Spark's AND and OR would leave out the second boolean where the first decides.
+    # Spark's AND and OR would not evaluate the second boolean where the first decides.
     booleans = a.type == b.type == BOOLEAN
     x, y = (v.column.cast("int") if booleans else as_long(v).column for v in (a, b))
     bits = getattr(x, names[op])(y)
@@ -106,18 +106,18 @@ def _combine(
 
 
 def _bits(value: ColumnValue) -> int:
-    """The value is at most 2**bits in either direction."""
+    """An exponent b: the value is at most 2**b in absolute value."""
     if value.constant is not None:
         return int(value.constant[0]).bit_length()
     return _BITS.get(str(value.type), _BITS["long"])
 
 
 EXACT = 2**53
-"""Integers up to here are floats without a loss, and so is the nearest float to a quotient."""
+"""Integers up to this bound are exact as floats, and so is the nearest float to a quotient."""
 
 
 def true_divide(a: ColumnValue, b: ColumnValue) -> ColumnValue:
-    """`a / b`: of larger integers Spark, which divides floats, would round twice."""
+    """`a / b`: for larger integers Spark, which divides floats, would round twice."""
     x, y = as_long(a), as_long(b)
     quotient = F.try_divide(x.column.cast("double"), y.column.cast("double"))
     column = F.when(_within(a, x.column) & _within(b, y.column), quotient)
@@ -145,14 +145,16 @@ def modulo(a: ColumnValue, b: ColumnValue) -> ColumnValue:
 
 
 def float_floor_divide(a: ColumnValue, b: ColumnValue) -> ColumnValue:
-    """`a // b` of floats: the quotient of what the remainder leaves, which is nearly whole."""
+    """`a // b` of floats: the quotient of the dividend without the remainder, which is nearly
+    whole.
+    """
     x, y = a.column, b.column
     rest = x % y
     whole = (x - rest) / y
     whole = F.when((rest != 0.0) & ((rest < 0.0) != (y < 0.0)), whole - 1.0).otherwise(whole)
-    # Of 0 Python gives the sign of the quotient, and never −0 of what is nearly 0.
+    # For 0 Python gives the sign of the quotient, and never −0 for a quotient near 0.
     near = F.when(whole == 0.0, x / y * 0.0).otherwise(F.rint(whole) + 0.0)
-    # Beyond 52 bits all are whole; just before, some are halfway.
+    # Beyond 52 bits all floats are whole; just before, some are halfway.
     is_certain = (F.abs(whole) < 2.0**51) | (F.abs(whole) >= 2.0**52)
     column = F.when(y != 0.0, F.when(is_certain, near))
     return strict(column, DOUBLE, *[a, b] * 20, doubtful=True)
@@ -188,18 +190,18 @@ def _divided(column: Column, a: ColumnValue, b: ColumnValue, *, doubtful: bool) 
 
 
 def _known(divisor: ColumnValue) -> int | None:
-    """The divisor, where it is a constant and not 0."""
+    """The divisor, if it is a constant and not 0."""
     return int(divisor.constant[0]) or None if divisor.constant is not None else None
 
 
 def _divisor(value: ColumnValue) -> Column:
-    """The divisor, null where it is 0."""
+    """The divisor; null where it is 0."""
     column = as_long(value).column
     return column if _known(value) is not None else F.nullif(column, literal(0))
 
 
 def _is_off(rest: Column, divisor: Column) -> Column:
-    """Whether the quotient that Spark rounds towards 0 is rounded down one further."""
+    """True where the quotient, which Spark rounds towards 0, must be one less."""
     return (rest != 0) & ((rest < 0) != (divisor < 0))
 
 

@@ -30,7 +30,7 @@ _INT = 2**31 - 1
 
 
 def part(scope: ColumnScope, base: ColumnValue, node: Part) -> ColumnValue:
-    """A field; or else what `base[step]` is."""
+    """A field; or else the part that `base[step]` names."""
     table = None if node.by_name else table_of(base)
     field = field_in(base.type, node)
     if field is not None and (table is None or isinstance(field.step, str)):
@@ -43,7 +43,7 @@ def part(scope: ColumnScope, base: ColumnValue, node: Part) -> ColumnValue:
 
 
 def indexed(scope: ColumnScope, base: ColumnValue, index: ColumnValue) -> ColumnValue:
-    """`base[index]`, of what is no field."""
+    """`base[index]`, where the index names no field."""
     table = table_of(base)
     if table is not None:
         return entry(scope, table, index)
@@ -83,7 +83,7 @@ def cut(scope: ColumnScope, base: ColumnValue, bounds: Sequence[ColumnValue | No
 
 
 def table_of(value: ColumnValue) -> dict[Any, Any] | None:
-    """The constant dict that a value is, None if it is none: one with names is a row, too."""
+    """The constant dict of a value, None if it is none: one with names is a row, too."""
     if value.constant is not None and isinstance(value.constant[0], dict):
         return value.constant[0]
     if isinstance(value.type, Row) and value.parts is not None:
@@ -129,7 +129,7 @@ def spread(scope: ColumnScope, parts: Sequence[Expr | Spread]) -> list[ColumnVal
 
 
 def row(scope: ColumnScope, node: Make) -> ColumnValue:
-    """`{"a": x, **r}`: a later field replaces an earlier one in its place."""
+    """`{"a": x, **r}`: a later field replaces an earlier one in its position."""
     fields: dict[str, ColumnValue] = {}
     for name, part in zip(node.names, node.parts, strict=True):
         if isinstance(part, Spread):
@@ -146,7 +146,7 @@ def row(scope: ColumnScope, node: Make) -> ColumnValue:
 
 
 def container(scope: ColumnScope, node: Expr) -> ColumnValue:
-    """What stands after `in`: the elements of a display are not made into an array first."""
+    """The operand after `in`: the elements of a display are not made into an array first."""
     if isinstance(node, Make) and node.kind != "row":
         return structs.make_tuple(spread(scope, node.parts))
     if isinstance(node, Const) and isinstance(node.value, list | set | frozenset | dict):
@@ -169,13 +169,13 @@ def contains(scope: ColumnScope, within: ColumnValue, value: ColumnValue) -> Col
     if isinstance(within.type, Generator) or not isinstance(within.type, Tuple):
         raise NotCompilable(f"`in` {within.type}")
     fields = structs.fields_of(scope, structs.present(scope, within))
-    # All elements are computed before the first comparison; of none the value alone.
+    # All elements are computed before the first comparison; without elements the value alone.
     scope.use(*fields, *(() if fields else (value,)))
     plain = _literals(fields, value)
     if plain is not None:
         found = value.column.isin(plain) if plain else F.lit(False)
         return boolean(F.coalesce(found, F.lit(False)) if value.nullable else found, value)
-    # Of constants that are no NaN, none is the value itself.
+    # Constants other than NaN cannot be identical to the value without being equal.
     if any(compare.holds_float(f.type) and compare.may_be_nan(f) for f in fields):
         value = compare.not_nan(scope, value)
     tests = [compare.equal(scope, field, value) for field in fields]
@@ -186,7 +186,9 @@ def contains(scope: ColumnScope, within: ColumnValue, value: ColumnValue) -> Col
 def sought(
     scope: ColumnScope, base: ColumnValue, value: ColumnValue
 ) -> tuple[ColumnValue, ColumnValue, Callable[[Column], Column]]:
-    """An array, what is looked for in it, and whether an element is that: a NaN may be itself."""
+    """An array, the sought value, and a test that an element is that value: a NaN may be
+    identical.
+    """
     array = scope.need(base)
     scope.use(value)
     if compare.holds_float(array.type) or compare.holds_float(value.type):

@@ -1,8 +1,8 @@
 """Python's dates, timestamps and timedeltas on Spark.
 
-A timedelta is a long of microseconds. Spark's calendar reaches further than Python's: what leaves
-the years 1 to 9999 fails, as it does in Python. Timestamps are read in UTC, the zone of every
-session.
+A timedelta is a long of microseconds. Spark's calendar reaches further than Python's: a result
+outside the years 1 to 9999 fails, as it does in Python. Timestamps are read in UTC, the zone of
+every session.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _UNITS = {
     "hours": 3_600 * SECOND,
     "weeks": 7 * DAY,
 }
-"""What `timedelta` takes, in this order, in microseconds."""
+"""The arguments of `timedelta`, in this order, in microseconds."""
 _LEAST = {"month": 1, "day": 1, "hour": 0, "minute": 0, "second": 0, "microsecond": 0}
-"""What fields begin with, from the largest to the smallest; years begin with none."""
+"""The least value of each field, from the largest to the smallest; years have none."""
 
 
 def is_moment(value: ColumnValue) -> bool:
@@ -94,11 +94,11 @@ _OF_DURATIONS = {
     "/": integers.true_divide,
     "//": integers.floor_divide,
 }
-"""What two timedeltas make, as what their microseconds make."""
+"""Operations of two timedeltas, by the operation of their microseconds."""
 
 
 def _of_durations(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
-    """Timedeltas among each other, and a multiple of one."""
+    """Operations of two timedeltas, and a multiple of one."""
     x, y = (
         scope.need(v.with_(type=LONG, constant=None) if v.type == TIMEDELTA else v) for v in (a, b)
     )
@@ -110,7 +110,7 @@ def _of_durations(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -
         return integers.floor_divide(x, y).with_(type=TIMEDELTA)
     else:
         raise NotCompilable(f"`{op}` of {a.type} and {b.type}")
-    # What 64 bits hold of microseconds, Python's timedeltas hold, too.
+    # Python's timedeltas hold all microseconds of 64 bits.
     return made if op in ("/", "//") else made.with_(type=TIMEDELTA)
 
 
@@ -121,7 +121,7 @@ def negative(value: ColumnValue) -> ColumnValue:
 
 
 def duration(scope: ColumnScope, node: Op) -> ColumnValue:
-    """`timedelta(days=n)` of integers: one beyond 64 bits of microseconds is in doubt."""
+    """`timedelta(days=n)` of integers: doubtful if it exceeds 64 bits of microseconds."""
     parts = [*zip(_UNITS, node.args, strict=False), *node.keywords]
     total = integers.literal(0)
     values = []
@@ -138,7 +138,7 @@ def duration(scope: ColumnScope, node: Op) -> ColumnValue:
 def _moved(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     x, d = scope.need(a), scope.need(b)
     if a.type == DATE:
-        # Python takes the whole days of the timedelta, rounded down.
+        # Python uses the whole days of the timedelta, rounded down.
         down = F.when(d.column % DAY < 0, F.lit(1)).otherwise(F.lit(0))
         days = F.call_function("div", d.column, integers.literal(DAY)) - down
         start = F.unix_date(x.column).cast("long")

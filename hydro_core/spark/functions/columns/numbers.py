@@ -1,7 +1,7 @@
-"""Numbers on Spark: which meet which, floats and decimals as Python computes and rounds them.
+"""Numbers on Spark: mixed types, floats and decimals as Python computes and rounds them.
 
-Decimals follow Python's default context of 28 digits: of a result with more digits, which Python
-rounds, Python is asked. Floats are rounded by what they are, not by how they are written.
+Decimals follow Python's default context of 28 digits: a result with more digits, which Python
+rounds, is left to Python. Floats are rounded by their exact value, not by their text.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def as_double(value: ColumnValue) -> ColumnValue:
 
 
 def as_mixed(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
-    """The number as a double that may stand for an int: then it has 53 bits."""
+    """The number as a double that may represent an int: then it has 53 bits."""
     if value.mixed or is_float(value):
         return as_double(value)
     if value.constant is not None and abs(value.constant[0]) <= integers.EXACT:
@@ -141,7 +141,7 @@ def _of_floats(op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
 
 
 def _of_mixed(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
-    """An int for some items, a float for others: the same while floats hold the ints."""
+    """An int for some items, a float for others: equal as long as floats hold the ints."""
     if op not in ("+", "-", "*", "/"):
         raise NotCompilable("an operand is an int for some items and a float for others")
     x, y = (as_mixed(scope, v).with_(mixed=False) for v in (a, b))
@@ -222,14 +222,14 @@ def _within_long(
 def units(x: Column, digits: int) -> Column:
     """The float in units of its last of so many digits, rounded, where `is_told`."""
     power = F.lit(10.0**digits)
-    # What looks like a half is one, or is just above or below it: then a quarter decides.
+    # A product that looks like a half is one, or is just above or below it: then a quarter decides.
     half = F.abs(x * power % 1.0) == 0.5
     nearer = F.rint(x * power + F.signum(_excess(x, power)) * 0.25)
     return F.when(half, nearer).otherwise(F.rint(x * power))
 
 
 def is_certain(x: Column, digits: int) -> Column:
-    """Whether `units` has bits left for halves."""
+    """True if `units` has bits left for halves."""
     return F.abs(x * 10.0**digits) < 2.0**51
 
 
@@ -244,10 +244,10 @@ def _float_to(scope: ColumnScope, value: ColumnValue, digits: int) -> ColumnValu
 
 
 def _excess(x: Column, power: Column) -> Column:
-    """`x * power` without a loss, minus the product as a float: what its rounding took away.
+    """`x * power` exactly, minus the product as a float: the error of its rounding.
 
-    The first 24 bits of x and the other 29, each times a power of 24 bits, are floats; and so is
-    what is left of them when the product is taken away.
+    The first 24 bits of x and the other 29, each times a power of 24 bits, are exact as floats; and
+    so is the difference after the product is subtracted.
     """
     first = x.cast("float").cast("double")
     return (first * power - x * power) + (x - first) * power

@@ -1,4 +1,4 @@
-"""Python's texts on Spark, their methods aside, and how f-strings write values.
+"""Python's texts on Spark, without their methods, and the texts of values in f-strings.
 
 Texts are counted by code point, as Python does.
 """
@@ -57,7 +57,7 @@ def concatenate(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> 
         raise NotCompilable(f"`*` of {a.type} and {b.type}")
     text, times = scope.need(text), integers.bound(scope, times)
     count = F.greatest(times.column, F.lit(0))
-    # Python is asked of more, and refuses it.
+    # Larger repetitions are left to Python, which refuses them.
     bounded = F.when(count <= MOST_MADE, count)
     bounded = F.when(bounded * F.length(text.column) <= MOST_MADE, bounded).cast("int")
     return strict(F.repeat(text.column, bounded), STRING, text, times, doubtful=True)
@@ -124,8 +124,8 @@ def text_of(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
 
 
 def number_of(scope: ColumnScope, value: ColumnValue, to: Scalar) -> ColumnValue:
-    """`int(text)`, `float(text)` of plain digits; of underscores, other scripts and `nan` Python
-    knows.
+    """`int(text)`, `float(text)` of plain digits; texts with underscores, other scripts and `nan`
+    are left to Python.
     """
     text = scope.need(value)
     plain = F.rlike(text.column, F.lit(f"\\A[ \\t-\\r]*[+-]?{_DIGITS[to]}[ \\t-\\r]*\\z"))
@@ -141,7 +141,7 @@ def _text(value: ColumnValue) -> Column:
         zone = "+00:00" if value.type == TIMESTAMP else ""
         text: Column = times.iso(F, value.column, " ", zone)
         return text
-    # What is computed may be −0, or have fewer digits after the point than its type.
+    # A computed decimal may be −0, or have fewer digits after the point than its type.
     is_certain = (
         isinstance(value.type, Decimal) and value.type.scale <= 6 and value.path is not None
     )
@@ -177,7 +177,9 @@ def specified(scope: ColumnScope, value: ColumnValue, specification: str) -> Col
 
 
 def _aligned(scope: ColumnScope, value: ColumnValue, form: re.Match[str]) -> ColumnValue:
-    """`f"{value:*<10}"`: a text to the left, a number to the right unless it says so."""
+    """`f"{value:*<10}"`: a text is aligned left, a number right, unless the format says
+    otherwise.
+    """
     is_text = value.type == STRING
     if (form[4] or "s") != "s" if is_text else (form[4] or "d") != "d" or value.mixed:
         raise NotCompilable("a format specification")
@@ -191,7 +193,7 @@ def _aligned(scope: ColumnScope, value: ColumnValue, form: re.Match[str]) -> Col
 
 
 def _fixed(number: ColumnValue, grouped: str, digits: int, kind: str) -> ColumnValue:
-    """`f"{x:.2f}"`: the number in units of its last digit, and the point put in."""
+    """`f"{x:.2f}"`: the number in units of its last digit, with the point inserted."""
     x: Column = number.column * 100.0 if kind == "%" else number.column
     units = numbers.units(x, digits)
     count = F.abs(units).cast("long")

@@ -1,4 +1,4 @@
-"""Tuples and rows on Spark: made, read field by field, brought to a common type; and constants."""
+"""Tuples and rows on Spark: construction, fields, conversion to a common type; and constants."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def make_row(fields: dict[str, ColumnValue]) -> ColumnValue:
 
 
 def names_of(item: ValueType) -> tuple[str, ...]:
-    """What Spark calls the fields."""
+    """Spark's names of the fields."""
     if isinstance(item, Row):
         return item.names
     return tuple(f"_{i}" for i in range(1, 1 + len(item.fields if isinstance(item, Tuple) else ())))
@@ -96,7 +96,7 @@ def field_at(scope: ColumnScope, value: ColumnValue, position: int) -> ColumnVal
 
 
 def present(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
-    """The value, where its being None is an error; what is plainly read stays a plain column."""
+    """The value, where None is an error; a column that is only read stays plain."""
     if not value.nullable:
         return value
     if value.path is None:
@@ -112,7 +112,7 @@ def fields_of(scope: ColumnScope, value: ColumnValue) -> list[ColumnValue]:
 
 
 def whole(scope: ColumnScope, value: ColumnValue, *, final: bool = False) -> ColumnValue:
-    """The value as one column, fields put together; null is None."""
+    """The value as one column, with its fields combined; null is None."""
     if value.parts is None:
         return scope.sure(value)
     if not isinstance(value.type, Tuple | Row):
@@ -125,7 +125,7 @@ def whole(scope: ColumnScope, value: ColumnValue, *, final: bool = False) -> Col
 
 
 def cast(scope: ColumnScope, value: ColumnValue, to: ItemType, *, final: bool = False) -> Column:
-    """The value as a column of type `to`, without a loss; only in a result ints become floats."""
+    """The value as a column of type `to`, without loss; only in a result ints become floats."""
     if value.parts is not None and isinstance(to, Tuple | Row):
         return _cast_parts(scope, value, to, final=final)
     value = whole(scope, value, final=final)
@@ -141,7 +141,7 @@ def cast(scope: ColumnScope, value: ColumnValue, to: ItemType, *, final: bool = 
 
 
 def fits(item: ItemType, to: ItemType, *, final: bool = False) -> bool:
-    """Whether every item of the one type can be written in the other, as Python would."""
+    """True if every item of the one type can be converted to the other, as Python would."""
     match item, to:
         case _ if item in (to, UNKNOWN):
             return True
@@ -183,12 +183,12 @@ def _item(value: ColumnValue) -> ItemType:
 def _made(item: Tuple | Row, parts: Sequence[ColumnValue]) -> ColumnValue:
     size = 1 + sum(p.size for p in parts)
     safe = all(p.safe for p in parts)
-    # The column is made by `whole`, which knows whether this is a result.
+    # `whole` builds the column; it knows if this is a result.
     return ColumnValue(F.lit(None), item, nullable=False, safe=safe, size=size, parts=tuple(parts))
 
 
 def constant(value: Any) -> ColumnValue:  # noqa: C901, PLR0911 - a closed set of cases
-    """The value of a constant; sets and dicts are only looked into, lists are for `arrays`."""
+    """The value of a constant; sets and dicts can only be looked up, lists are for `arrays`."""
     match value:
         case None:
             return ColumnValue(F.lit(None), UNKNOWN, constant=(None,))

@@ -1,13 +1,13 @@
-"""What a sub-expression of a function is while it is compiled, and the scope that it stands in.
+"""The compiled value of a sub-expression of a function, and its scope.
 
-It is a column, and what is known of its values. Two things make a column of Spark and a value of
-Python differ. Null may stand for None (`nullable`), or for what Spark cannot tell (`doubtful`): an
-operand was None, a result passed 64 bits, a divisor was 0. And evaluating it may fail the job
-(`safe` is False), so it must be evaluated exactly where Python does.
+It is a column with known facts about its values. Two things make a column of Spark and a value of
+Python differ. Null may represent None (`nullable`), or an unknown result (`doubtful`): an operand
+was None, a result exceeded 64 bits, a divisor was 0. And its evaluation may fail the job (`safe` is
+False), so it must be evaluated exactly where Python does.
 
-A *guard* is a condition under which Spark cannot tell what Python gives: a field of a None is read,
-for instance. It is checked once for its whole scope, so the rest of the expression stays what it
-is: a plain column, which Spark can prune, push down and partition by.
+A *guard* is a condition under which Spark cannot compute Python's result: a field of a None is
+read, for instance. It is checked once for its whole scope, so the rest of the expression stays a
+plain column, which Spark can prune, push down and partition by.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MAX_SIZE = 3_000
 
 
 class NotCompilable(Exception):  # noqa: N818 - it is an answer: this function runs in Python
-    """Why a function cannot be a Spark column that gives exactly Python's result."""
+    """The reason why a function cannot be a Spark column with exactly Python's result."""
 
     def __init__(self, reason: str, place: Place = (0, 0)) -> None:
         super().__init__(reason)
@@ -40,7 +40,7 @@ class NotCompilable(Exception):  # noqa: N818 - it is an answer: this function r
 
 @dataclass(frozen=True, slots=True)
 class Generator:
-    """The type of what is no item and only a builtin or an operator reads: sets and dicts."""
+    """The type of a value that is no item, for builtins and operators only: sets and dicts."""
 
     kind: str
 
@@ -53,7 +53,7 @@ ValueType = ItemType | Generator
 
 
 def is_item(kind: object) -> TypeGuard[ItemType]:
-    """Whether values of the type may be items, as far as it is known."""
+    """True if values of the type may be items, as far as the type is known."""
     return isinstance(kind, ItemType) and kind not in (ANY, TIMEDELTA)
 
 
@@ -63,17 +63,19 @@ class ColumnValue:
     type: ValueType
     nullable: bool = True
     doubtful: bool = False
-    """It is never None; null says that Python must be asked. What is doubtful is not nullable."""
+    """The value is never None; null means that Python must compute it. A doubtful value is not
+    nullable.
+    """
     safe: bool = True
     size: int = 1
     parts: tuple[ColumnValue, ...] | None = None
-    """The fields, where a tuple or row is made in the function; `structs.whole` joins them."""
+    """The fields of a tuple or row that the function builds; `structs.whole` combines them."""
     constant: tuple[Any] | None = None
-    """The Python value, in a tuple of one, where it is constant."""
+    """The Python value, in a tuple of one, if it is constant."""
     mixed: bool = False
     """It is an int for some items and a float for others: a double, its ints within 53 bits."""
     path: tuple[str, ...] | None = None
-    """Where in the parameters it stands, if nothing is computed."""
+    """Its path in the parameters, if nothing is computed."""
 
     @property
     def may_fail(self) -> bool:
@@ -86,7 +88,7 @@ class ColumnValue:
 def computed(
     column: Column, item: ValueType, *of: ColumnValue, safe: bool = False, **more: Any
 ) -> ColumnValue:
-    """A value that is never None, computed from others of which null is no doubt."""
+    """A value that is never None, computed from others whose nulls are no doubts."""
     size = 1 + sum(v.size for v in of)
     if size > MAX_SIZE:
         raise NotCompilable("it is too large an expression")
@@ -97,7 +99,9 @@ def computed(
 def strict(
     column: Column, item: ValueType, *of: ColumnValue, doubtful: bool = False
 ) -> ColumnValue:
-    """What Python computes of values that must not be None; null where one of them is null."""
+    """The result of an operation on values that must not be None; null where one of them is
+    null.
+    """
     doubtful = doubtful or any(v.nullable or v.doubtful for v in of)
     return computed(column, item, *of, safe=True, doubtful=doubtful)
 
@@ -107,7 +111,7 @@ def boolean(column: Column, *of: ColumnValue, safe: bool = True) -> ColumnValue:
 
 
 def long(column: Column, *of: ColumnValue, safe: bool = False) -> ColumnValue:
-    """An integer that surely has 64 bits."""
+    """An integer that certainly fits 64 bits."""
     return computed(column, LONG, *of, safe=safe)
 
 
@@ -121,12 +125,12 @@ class FunctionSite:
     compile: Compile
     """Compiles an expression within it."""
     results: frozenset[int] = frozenset()
-    """The ids of the nodes whose values are results of the function, or stand in them."""
+    """The ids of the nodes whose values are results of the function, or parts of them."""
 
     _asked: list[Column] = field(default_factory=list, init=False, compare=False, repr=False)
 
     def ask(self) -> Column:
-        """A column that fails the job: Python is asked."""
+        """A column that fails the job, so that Python computes the result."""
         if not self._asked:
             self._asked.append(asked(self.fn))
         return self._asked[0]
@@ -144,12 +148,12 @@ class ColumnScope:
     outer: ColumnScope | None = None
     guards: dict[object, Column] = field(default_factory=dict)
     there: frozenset[tuple[str, ...]] = frozenset()
-    """Paths into the parameters at which no None stands here."""
+    """Paths into the parameters that are not None here."""
 
     def inner(
         self, names: Mapping[str, ColumnValue] | None = None, not_null: NotNull = ()
     ) -> ColumnScope:
-        """A scope within: with further names, and guards of its own.
+        """An inner scope, with further names, and guards of its own.
 
         It is evaluated only where the expressions are `not_null`.
         """
@@ -166,23 +170,23 @@ class ColumnScope:
         return self.sure(self.doubtfully(node))
 
     def doubtfully(self, node: Expr) -> ColumnValue:
-        """The same, for those who mind that null may be a doubt."""
+        """The same, for callers that handle doubtful nulls."""
         value = self.site.compile(node, self)
         return value.with_(nullable=False) if value.path in self.there else value
 
     def branch(
         self, node: Expr, not_null: NotNull = (), compiled: InScope | None = None
     ) -> ColumnValue:
-        """The value, maybe doubtful, of a sub-expression that is evaluated only sometimes."""
+        """The value, possibly doubtful, of a sub-expression that is evaluated only sometimes."""
         scope = self.inner(not_null=not_null)
         return scope.guarded((compiled or ColumnScope.doubtfully)(scope, node))
 
     def ask(self) -> Column:
-        """A column that fails the job: Python is asked."""
+        """A column that fails the job, so that Python computes the result."""
         return self.site.ask()
 
     def guard(self, key: object, condition: Column) -> None:
-        """Asks Python where `condition` holds, before the rest of this scope is evaluated."""
+        """Fails the job where `condition` holds, before the rest of this scope is evaluated."""
         scope: ColumnScope | None = self
         while scope is not None:
             if key in scope.guards:
@@ -191,7 +195,7 @@ class ColumnScope:
         self.guards[key] = condition
 
     def guarded(self, value: ColumnValue) -> ColumnValue:
-        """The value behind this scope's guards."""
+        """The value after this scope's guards."""
         if not self.guards:
             return value
         if value.parts is not None:
@@ -207,15 +211,15 @@ class ColumnScope:
         )
 
     def sure(self, value: ColumnValue) -> ColumnValue:
-        """The value, where Python is asked if it is in doubt."""
+        """The value; a doubtful null fails the job."""
         return self._asked(value) if value.doubtful else value
 
     def need(self, value: ColumnValue) -> ColumnValue:
-        """The value, where Python is asked if it is None: most probably it fails."""
+        """The value; a null fails the job: most probably Python fails there."""
         return self._asked(value) if value.doubtful or value.nullable else value
 
     def use(self, *values: ColumnValue) -> None:
-        """Has values computed of which nothing else may be read: Python computes them all."""
+        """Evaluates values that nothing else may read, as Python evaluates them all."""
         for value in values:
             for part in value.parts or (value,):
                 if part.parts is not None:
@@ -226,7 +230,7 @@ class ColumnScope:
                     self.guard(object(), part.column.isNull())
 
     def _learn(self, node: Expr) -> None:
-        """That a name, or a field of one, is not None."""
+        """Records that a name, or a field of one, is not None."""
         if isinstance(node, Param) and node.name in self.names:
             value = self.names[node.name]
             if value.nullable and value.type != UNKNOWN:
@@ -234,7 +238,7 @@ class ColumnScope:
         if isinstance(node, Param | Part) or (
             isinstance(node, Op) and node.family in ("index", "method")
         ):
-            # What is read on the way is checked where the test stands, which comes first.
+            # Parts that are read on the way are checked at the test, which comes first.
             path = ColumnScope(self.site, self.names, self).doubtfully(node).path
             self.there |= {path} if path is not None else set()
 
