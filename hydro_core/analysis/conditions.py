@@ -325,7 +325,7 @@ def _pairs(on: tuple[str, ...] | tuple[tuple[str, str], ...] | None) -> bool:
 
 
 def _of_one_name(typed: Typed, node: Node, taken: set[NodeId]) -> Iterator[Node]:
-    """The node, after one that renames what enters on the right where it joins other names."""
+    """The node; before it, if its keys have different names, a rename of its right input."""
     if not _has_names_apart(node):
         yield node
         return
@@ -437,7 +437,7 @@ class _Side:
 
 @dataclass(slots=True)
 class _Expansion:
-    """The nodes that stand for a join with a condition."""
+    """The nodes that replace a join with a condition."""
 
     node: Node
     rows: tuple[Row, Row]
@@ -517,8 +517,8 @@ class _Expansion:
     def _with_parts(
         self, side: _Side, i: int, key: tuple[str, ...], parts: Sequence[SharedParts]
     ) -> Endpoint:
-        """The rows with what rows that match have in common; a row of the left may stand for
-        several.
+        """The rows with the columns of their shared parts; a row of the left may occur several
+        times.
         """
         made = [part.right if i else part.left for part in parts]
         computed = (tuple(zip(key, functions, strict=True)) for functions in product(*made))

@@ -1,9 +1,9 @@
 """Identity of operators and functions: their normal form, with the types of their arguments.
 
 Functions of one normal form over the same types become one object, and equal text over other types
-becomes another function, so arguments are equal exactly if they may stand for each other. `select`,
-`rename`, `drop`, `with_columns` and a `map` that makes a row of its row are one operator in several
-spellings: those of one projection become one.
+becomes another function, so equal arguments are interchangeable. `select`, `rename`, `drop`,
+`with_columns` and a `map` that builds a row from its row are spellings of one operator: those of
+one projection become one.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def without_typed_functions(graph: Graph) -> Graph:
 
 
 def functions_in(node: Node, typed: Typed) -> Iterator[tuple[Fn, Types]]:
-    """The functions in a node's arguments, with the types of what they are applied to."""
+    """The functions in a node's arguments, with the types of their own arguments."""
     for name, value in node.args.entries:
         for fn in functions_of(value):
             yield fn, applied_to(node, node.op.arg(name), typed)

@@ -169,7 +169,7 @@ class Typed:
 
     @cached_property
     def schemas(self) -> Mapping[str, ItemType]:
-        """The item type of every input, by its name: what `infer` goes by."""
+        """The item type of every input, by its name: the schemas that `infer` uses."""
         return {name: stream.item for name, stream in self.inputs.items()}
 
     @cached_property
@@ -213,7 +213,7 @@ def infer(
 
 
 class _Items:
-    """The item types found so far, and what was wrong."""
+    """The inferred item types, and the problems."""
 
     def __init__(self, graph: Graph, schemas: Mapping[str, ItemType], partial: bool) -> None:
         self.graph, self.schemas, self.partial = graph, schemas, partial
@@ -226,7 +226,7 @@ class _Items:
         self.cyclic = cyclic
         if cyclic and not self._rise(group):
             return
-        # Down again: a type that was widened by what a stream seemed to hold on the way.
+        # Down again: the rise may have widened a type by a feedback type that was too wide itself.
         for _ in range(MOST_WIDENINGS if cyclic else 1):
             before = [self.of[name] for name in group]
             problems = [p for name in group if (p := self._assign(self.graph[name])) is not None]

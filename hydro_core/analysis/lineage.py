@@ -14,8 +14,8 @@ from hydro_core.types.item import FieldPath, ItemType, Row, leaves
 
 # Lineage: for each field of each output, the input fields that it copies or is computed from.
 #
-# The maps of the operators are composed from the sources on; around a cycle to the least
-# fixpoint. Where several streams add up, a field has what it has in any of them.
+# The maps of the operators are composed from the sources on; around a cycle to the least fixpoint.
+# For a union of streams, the lineage of a field is the union of its lineages.
 
 
 SourceField = tuple[str, FieldPath]
@@ -101,7 +101,7 @@ def _field(
 
 
 def _at(stream: Lineage, path: FieldPath) -> FieldLineage:
-    """The lineage of a field, which need not be a leaf: of what is in it, or it is in."""
+    """The lineage of a field, leaf or not: of the leaves in it, or of the leaf that contains it."""
     if path in stream:
         return stream[path]
     inside = [known for key, known in stream.items() if key[: len(path)] == path]

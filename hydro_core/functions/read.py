@@ -44,8 +44,8 @@ from hydro_core.types.item import BINARY, BOOLEAN, DATE, DOUBLE, LONG, STRING, I
 
 _NUMBERS = count(1)
 _LABELS: dict[int, tuple[str, Any]] = {}
-"""Numbers of objects without a name of their own; each is held, so that no other object gets its
-id.
+"""Numbers of objects without a name of their own; the object is stored too, so that no other one
+gets its id.
 """
 _ANNOTATIONS: Mapping[Any, ItemType] = {
     name: item

@@ -14,9 +14,10 @@ _WIDENINGS = 64
 
 
 def result_type(fn: Fn, inputs: tuple[ItemType, ...], spread: bool = True) -> ItemType:
-    """The type of what a function gives for arguments of these types.
+    """The type of the result of a function for arguments of these types.
 
-    With `spread`, the fields of the last argument stand for as many parameters as are left.
+    With `spread`, the fields of the last argument are the arguments of all parameters that are
+    left.
 
     >>> import ast
     >>> from hydro_core.functions.read import read_function
@@ -29,7 +30,7 @@ def result_type(fn: Fn, inputs: tuple[ItemType, ...], spread: bool = True) -> It
 
 
 def accumulator_type(fn: Fn, init: ItemType, item: ItemType, spread: bool = True) -> ItemType:
-    """The type of a fold's accumulator: that of `init` and of every result, numbers widened.
+    """The type of a fold's accumulator: the common type of `init` and of every result.
 
     >>> import ast
     >>> from hydro_core.functions.read import read_function

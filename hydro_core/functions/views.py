@@ -40,7 +40,7 @@ MISSING = Param("missing")
 
 @dataclass(frozen=True, slots=True)
 class ViewedCall:
-    """The call of a function on what a view makes of an item."""
+    """The call of a function on the result of a view of an item."""
 
     fn: Fn
     view: Expr

@@ -161,7 +161,7 @@ class FlowBuilder:
         return build(self._without_idle_sources(drafts), self.name)
 
     def to_text(self) -> str:
-        """The program's text; a function that is no expression stands in it under its name."""
+        """The program's text; a function that is no expression appears in it by name."""
         return to_text(self.graph())
 
     def __repr__(self) -> str:

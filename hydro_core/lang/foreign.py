@@ -1,4 +1,4 @@
-"""Operators of DFIR, Spark and SQL as users know them, and what they are called here."""
+"""Operators of DFIR, Spark and SQL as users know them, and their names here."""
 
 from __future__ import annotations
 

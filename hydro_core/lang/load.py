@@ -22,11 +22,11 @@ _FORMS = (
 
 
 def load(spec: str, params: Params = NO_PARAMS) -> Graph:
-    """The graph of `*.hydro`, of rules `*.dl`, or of `module:attribute`: of a `Flow`, or of what
-    gives one when called.
+    """The graph of `*.hydro`, of rules `*.dl`, or of `module:attribute`: of a `Flow`, or of a
+    function that gives one.
 
     Args:
-        spec: the file, or the module and what is in it.
+        spec: the file, or the module and its attribute.
         params: constants that the text names, or arguments of a Python function.
 
     Raises:
@@ -130,7 +130,7 @@ def imported(module: str) -> ModuleType:
     """The module of a name.
 
     Raises:
-        ProgramError: there is none, it is no Python, or it ends the process (code `config`).
+        ProgramError: the module is unknown, no Python, or ends the process (code `config`).
     """
     try:
         return importlib.import_module(module)

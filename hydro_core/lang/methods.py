@@ -357,7 +357,7 @@ class OperatorMethods(ABC, Generic[StreamT]):
     # Over ticks
 
     def persist(self, *, for_: timedelta | None = None, by: str | None = None) -> StreamT:
-        """All items of the ticks up to this one; with `for_`, until their time is so long ago."""
+        """All items of the ticks up to this one; with `for_`, until their time is that long ago."""
         return self.apply(state.PERSIST, for_=for_, by=by)
 
     def old(self) -> StreamT:

@@ -129,7 +129,7 @@ def called_with(make: Callable[..., object], params: Params, spec: str) -> objec
     """The result of a Python function that gets the parameters by name.
 
     Raises:
-        ProgramError: it takes others (code `config`).
+        ProgramError: its parameters are others (code `config`).
     """
     try:
         inspect.signature(make).bind(**params.values)

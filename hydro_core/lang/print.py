@@ -1,8 +1,7 @@
 """A graph as text: `parse(to_text(graph)) == graph`.
 
-Nodes are written in their order, since that is what generated ids are counted by. A node that
-only the next one reads is written before it in one pipeline; every other one is a statement under
-its id.
+Nodes are written in their order, since generated ids are counted in it. A node that only the next
+one reads is written before it in one pipeline; every other one is a statement under its id.
 """
 
 from __future__ import annotations

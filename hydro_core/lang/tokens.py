@@ -1,4 +1,4 @@
-"""Tokens of the text form: names, arrows, ports, arguments as they stand, statement ends.
+"""Tokens of the text form: names, arrows, ports, unparsed arguments, statement ends.
 
 Outside brackets `#` and `//` start comments; inside, the text is Python's, so `#` does and `//`
 does not. A bracket that is open hides line ends, and so does an arrow before or after one.

@@ -1,1 +1,3 @@
-"""The reference interpreter: what every operator means, by the formulas of the language page."""
+"""The reference interpreter: the meaning of every operator, by the formulas of the language
+page.
+"""

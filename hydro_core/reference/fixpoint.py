@@ -40,7 +40,7 @@ class Multiset:
         return self.size > 0
 
     def add(self, bag: Bag, times: int = 1) -> None:
-        """Adds every item of the bag so many times."""
+        """Adds every item of the bag `times` times."""
         for item in bag:
             self._put(canonical(item), item, times)
 

@@ -1,1 +1,1 @@
-"""Where data lies that is no directory of this machine: object stores, by URLs."""
+"""Data outside of local directories: object stores, by URLs."""

@@ -1,4 +1,4 @@
-"""Delta tables wherever they are, as delta-rs opens them."""
+"""Delta tables at any location, opened by delta-rs."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _OFTEN = 10
 
 
 def delta_table(place: DataPlace, version: int | None = None) -> DeltaTable:
-    """A Delta table at a version, or as it is, to be read.
+    """A Delta table at a version, or the latest one, read-only.
 
     Raises:
-        DeltaError: there is none, or none that can be read.
+        DeltaError: there is no table, or it cannot be read.
         InfrastructureError: the store does not let it be read.
     """
     if not isinstance(place, RemotePath):
@@ -48,7 +48,7 @@ def opened_table(place: DataPlace, version: int | None = None) -> DeltaTable:
     """The same, to be read and written: the object is not shared.
 
     Raises:
-        DeltaError: there is none, or none that can be read.
+        DeltaError: there is no table, or it cannot be read.
         InfrastructureError: the store does not let it be read.
     """
     from deltalake import DeltaTable
@@ -62,7 +62,7 @@ def opened_table(place: DataPlace, version: int | None = None) -> DeltaTable:
         raise
     except (DeltaError, OSError) as error:
         if is_of_store(str(error)):
-            # If it is asked by itself, it may say more.
+            # A direct request may give a more precise error.
             (place / "_delta_log").is_dir()
             raise problem(str(error), str(place), place.bucket, "read") from None
         raise
@@ -99,10 +99,10 @@ def write_table(
     configuration: Mapping[str, str | None] | None,
     numbers: Sequence[Transaction],
 ) -> None:
-    """Makes a Delta table with rows by one commit: it is there with all of them, or not at all.
+    """Writes a new Delta table with rows in one commit: it exists with all of them, or not at all.
 
     Raises:
-        DeltaError: there is one.
+        DeltaError: the table exists.
     """
     from deltalake import CommitProperties, write_deltalake
 
@@ -131,7 +131,7 @@ def log_configuration(place: DataPlace, entries: int) -> dict[str, str | None]:
 
 
 def without_old_entries(place: DataPlace, table: DeltaTable) -> None:
-    """Removes the entries of a table's log in a store that are older than it keeps them."""
+    """Removes the entries of a table's log in a store that are older than its retention."""
     if isinstance(place, RemotePath):
         table.cleanup_metadata()
 
@@ -139,9 +139,11 @@ def without_old_entries(place: DataPlace, table: DeltaTable) -> None:
 def without_files(
     place: DataPlace, table: DeltaTable, hours: int, kept: Callable[[], None]
 ) -> None:
-    """In a store the files are listed first. Then the callback raises if another process has taken
-    the lease: that process may have written files that no version contains yet. Files that it
-    writes later are not in the list.
+    """Removes files that no version of the last `hours` hours contains, nor any other version.
+
+    In a store the files are listed first. Then the callback raises if another process has taken the
+    lease: that process may have written files that no version contains yet. Files that it writes
+    later are not in the list.
     """
     in_store = isinstance(place, RemotePath)
     gone = table.vacuum(
@@ -155,7 +157,7 @@ def without_files(
 
 
 def entry_of(place: DataPlace, version: int) -> DataPlace:
-    """The file of a Delta table's log that made a version."""
+    """The file of a Delta table's log that committed a version."""
     return place / "_delta_log" / f"{version:020}.json"
 
 

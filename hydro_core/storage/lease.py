@@ -78,7 +78,7 @@ class LeaseFile:
     """The file of a lease.
 
     Args:
-        store: the store that holds it.
+        store: the store of the file.
         name: its name there.
         clock: gives the seconds since 1970.
         seconds: the duration of a lease.
@@ -90,7 +90,7 @@ class LeaseFile:
     seconds: float = SECONDS
 
     def look(self) -> LeaseNote | None:
-        """The content of the lease; None if no process has ever taken it."""
+        """The content of the lease; None if the file does not exist."""
         found = self.store.read_marked(self.name)
         return None if found is None else _decoded(found[0])
 

@@ -234,8 +234,8 @@ def entries_in(folder: DataPlace) -> list[DataPlace]:
 
 
 def derived_place(place: DataPlace) -> Path | None:
-    """A local directory for derived data of a folder, which can be recomputed at any time; None:
-    there is none.
+    """A local directory for derived data of a folder, which can be recomputed at any time; None: no
+    such directory is configured.
     """
     if isinstance(place, Path):
         return place

@@ -1,4 +1,4 @@
-"""Locations in object stores, in the words of `Path`, and locations as people write them."""
+"""Locations in object stores, with the interface of `Path`, and locations as people write them."""
 
 from __future__ import annotations
 
@@ -320,7 +320,7 @@ def _stat(found: StoredFile) -> RemoteStat:
     return RemoteStat(found.size, second + int.from_bytes(digest) % _SECOND)
 
 
-# A path, or the URL of one, as people write it: where an input lands or lies, where outputs go.
+# Locations as people write them, paths or URLs: of inputs, landings and outputs.
 
 
 _SCHEME = re.compile(r"file:|[a-z][a-z0-9+.-]*://", re.IGNORECASE)

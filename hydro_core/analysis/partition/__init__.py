@@ -1,1 +1,1 @@
-"""How programs can be cut into shards that do not talk to each other."""
+"""Partitioning: how programs can be cut into shards that do not exchange rows."""

@@ -37,7 +37,7 @@ _MOST_TIMES = 3
 """Most times a function is followed back through one operator: a cycle would apply it for ever."""
 
 Origins = Mapping[str, frozenset[KeyTerm]]
-"""For each input the terms over its items that a value may come from."""
+"""For each input, the terms over its items from which a value may originate."""
 
 
 @dataclass

@@ -64,7 +64,7 @@ class FlowStep:
 
 @dataclass(frozen=True)
 class InputLeaves:
-    """An input of the program: its leaves, and what it promises of them."""
+    """An input of the program: its leaves and their functional dependencies."""
 
     name: str
     item: ItemType
@@ -223,7 +223,7 @@ def _key(node: Node, types: tuple[ItemType, ...], output: ItemType) -> ShardKey:
 
 
 FieldPaths = tuple[FieldPath, ...]
-"""The fields that a key is made of; one that is alone is the key."""
+"""The fields of a key; a single one is the key itself."""
 
 
 def _places(node: Node, count: int) -> tuple[list[FieldPaths], FieldPaths]:

@@ -1,8 +1,8 @@
 """Location terms: a value of an item by which the item's shard is known.
 
-A term is a field, or an expression of fields in normal form, in which fields stand as `FieldAt`.
-Terms are equal if their values are, whatever the item. All inputs of a choice are routed by one
-function h of a value; that an item lies at the term t says that its shard is h(t(item)).
+A term is a field, or an expression of fields in normal form, whose fields are `FieldAt`. Terms are
+equal if their values are, for every item. All inputs of a choice are routed by one function h of a
+value; an item that lies at the term t has the shard h(t(item)).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class FieldAt(Param):
 
 
 KeyTerm = Expr
-"""An `FieldAt`, or an expression that holds some."""
+"""A `FieldAt`, or an expression that contains some."""
 TermTable = Mapping[KeyTerm, tuple[KeyTerm, ...]]
 """For terms over one item, the ways to write them over another, where there are any."""
 

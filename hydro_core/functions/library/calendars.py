@@ -123,7 +123,7 @@ def _trunc(F: Any, unit: str, at: Column, zone: str | None = None) -> Column | N
     return F.date_trunc(unit, at.cast("timestamp")) if zone is None and unit in _UNITS else None
 
 
-# what programs call
+# Functions that programs call.
 
 
 @CALENDAR.strict(_of_truncated, _UNIT, TIME, optional(KNOWN_TEXT), column=_trunc)
@@ -187,7 +187,9 @@ def _between(unit: str, start: Any, end: Any) -> int:
 
 @CALENDAR.strict(_same_time, TIME, WHOLE)
 def add_months(at: Any, months: int) -> Any:
-    """The same day so many months later; the last of the month where it has no such day."""
+    """The same day after the given number of months; the last of the month where it has no such
+    day.
+    """
     year, month = divmod(at.year * 12 + at.month - 1 + months, 12)
     if not 1 <= year <= 9999:
         raise ValueError(f"{months} months after {at} is not within the years 1 to 9999")
@@ -219,7 +221,7 @@ def from_zone(at: datetime, zone: str) -> datetime:
     return at.replace(tzinfo=zone_of(zone), fold=0).astimezone(UTC)
 
 
-# Windows of event time: the whole lengths of time that a row's time lies in.
+# Windows of event time: intervals of fixed or calendar length that contain a row's time.
 #
 # Fixed lengths count from 1970-01-01 (whole weeks from a Monday), months from January: in UTC, or
 # by the clocks of a zone that is named. Windows that hop begin every `slide`, and overlap where
@@ -371,7 +373,7 @@ def _start(
     return F.when(start >= (datetime.min - _EPOCH) // _MICROSECOND, F.timestamp_micros(start))
 
 
-# what programs call
+# Functions that programs call.
 
 
 @WINDOWS.strict(_checked, TIME, _LENGTH, optional(_LENGTH), _ZONE, column=_start, may_fail=True)

@@ -283,7 +283,7 @@ def _first(site: CallSite) -> ExprType:
     return value
 
 
-# what programs call
+# Functions that programs call.
 
 
 @DATA.own(_common)

@@ -118,7 +118,7 @@ def _boolean(F: Any, text: Column) -> tuple[Column, Column]:
 
 @PARSING.strict(LONG, TEXT, column=_int)
 def try_int(text: str) -> int | None:
-    """The whole number that a text is; null if it is none, or has more than 64 bits."""
+    """The whole number of a text; null if it is none, or exceeds 64 bits."""
     try:
         found = int(text)
     except ValueError:
@@ -128,7 +128,7 @@ def try_int(text: str) -> int | None:
 
 @PARSING.strict(DOUBLE, TEXT)
 def try_float(text: str) -> float | None:
-    """The number that a text is; null if it is none."""
+    """The number of a text; null if it is none."""
     try:
         return float(text)
     except ValueError:
@@ -137,7 +137,7 @@ def try_float(text: str) -> float | None:
 
 @PARSING.strict(_decimal, TEXT, _DIGITS, _DIGITS)
 def try_decimal(text: str, precision: int = 38, scale: int = 18) -> DecimalValue | None:
-    """The decimal that a text is, rounded half to even; null if it is none, or has more digits."""
+    """The decimal of a text, rounded half to even; null if it is none, or has more digits."""
     try:
         number = DecimalValue(text)
         fits = number.is_finite() and number.adjusted() < _MOST_DIGITS
@@ -156,7 +156,7 @@ def try_boolean(text: str) -> bool | None:
 
 @PARSING.strict(DATE, TEXT, _FORM, column=_date, cost=entry.form)
 def try_date(text: str, form: str | None = None) -> date | None:
-    """The date that a text is, in ISO 8601 or in a form such as `%d.%m.%Y`; null if it is none."""
+    """The date of a text in ISO 8601 or in a form such as `%d.%m.%Y`; null if it is none."""
     try:
         return date.fromisoformat(text) if form is None else strptime(text, form).date()
     except ValueError:
@@ -217,16 +217,12 @@ def _of_item(site: CallSite) -> ExprType:
     return STRING
 
 
-# what programs call
+# Functions that programs call.
 
 
 @JSON.strict(_by_schema, TEXT, KNOWN_TEXT, cost=entry.per_character())
 def parse_json(text: str, schema: str) -> Any:
-    """The item that a text in JSON is, of a schema such as `user string, tags array<string>`.
-
-    A column that the text lacks is null, what the schema lacks is left out; what is no JSON, or
-    does not fit, fails.
-    """
+    """The item of a text in JSON, of a schema such as `user string, tags array<string>`."""
     try:
         to = _type_of(schema)
         return items.from_json(_declared(items.parse_json(text), to), to)
@@ -375,7 +371,7 @@ def base64_encode(content: str | bytes) -> str:
 
 @HASHES.strict(BINARY, TEXT, cost=entry.content)
 def base64_decode(text: str) -> bytes:
-    """The bytes that stand in a text in base 64; what is none fails."""
+    """The bytes of a text in base 64; another text fails."""
     try:
         return base64.b64decode(text, validate=True)
     except binascii.Error as problem:

@@ -382,13 +382,13 @@ def _filled(limits: Budget, args: list[Any]) -> None:
 
 @RE.strict(_of_pattern(_found), KNOWN_TEXT, TEXT)
 def search(pattern: str, text: str) -> TextMatch | None:
-    """The first place of a text that fits the pattern, as a match; null where there is none."""
+    """The first match of the pattern in a text; null if there is none."""
     return compiled(pattern).found("search", text.encode())
 
 
 @RE.strict(_of_pattern(_found), KNOWN_TEXT, TEXT)
 def match(pattern: str, text: str) -> TextMatch | None:
-    """The beginning of a text, if it fits the pattern, as a match."""
+    """The match at the start of a text; null if there is none."""
     return compiled(pattern).found("match", text.encode())
 
 
@@ -400,7 +400,7 @@ def fullmatch(pattern: str, text: str) -> TextMatch | None:
 
 @RE.strict(_of_pattern(lambda p: Array(part(_found(p)))), KNOWN_TEXT, TEXT, cost=_PARTED)
 def finditer(pattern: str, text: str) -> list[TextMatch]:
-    """All places that fit, one behind the other, as matches."""
+    """All matches, from left to right."""
     return list(compiled(pattern).all_in(text))
 
 
@@ -416,7 +416,9 @@ def findall(pattern: str, text: str) -> list[Any]:
 
 @RE.strict(_of_pattern(lambda _: Array(STRING)), KNOWN_TEXT, TEXT, optional(WHOLE), cost=_PARTED)
 def split(pattern: str, text: str, maxsplit: int = 0) -> list[str | None]:
-    """The parts between the places that fit, and the groups of these; at most so many if not 0."""
+    """The parts between the matches, and the groups of these; at most `maxsplit` splits if it is
+    not 0.
+    """
     parts: list[str | None] = []
     data, behind = text.encode(), 0
     for count, found in enumerate(compiled(pattern).all_in(text), 1):
@@ -468,7 +470,7 @@ def regexp_like(text: str, pattern: str) -> bool:
 
 @REGEXP.strict(_of_pattern(lambda _: LONG, 1), TEXT, KNOWN_TEXT)
 def regexp_count(text: str, pattern: str) -> int:
-    """How many places of a text fit the pattern, one behind the other."""
+    """The number of matches of the pattern in a text."""
     return sum(1 for _ in compiled(pattern).all_in(text))
 
 

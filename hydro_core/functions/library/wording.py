@@ -135,7 +135,7 @@ def url_param(url: str, name: str) -> str | None:
     _numbered, TEXT, KNOWN_TEXT, KNOWN_WHOLE, column=_split_part, cost=entry.per_character()
 )
 def split_part(text: str, separator: str, number: int) -> str:
-    """A part between separators: 1 is the first, −1 the last; empty where there is none."""
+    """A part between separators: 1 is the first, −1 the last; empty if there is none."""
     if number == 0:
         raise ValueError(_NO_PART)
     parts = text.split(separator) if separator else [text]
@@ -179,13 +179,17 @@ def _filling(text: str, width: int, fill: str) -> str:
 
 @WORDING.strict(STRING, TEXT, cost=entry.shown)
 def initcap(text: str) -> str:
-    """The text with a large letter where a word begins, behind a space, and else small ones."""
+    """The text with a capital at the start of each word, after a space, and small letters
+    elsewhere.
+    """
     return " ".join(word[:1].title() + word[1:].lower() for word in text.split(" "))
 
 
 @WORDING.strict(STRING, TEXT, KNOWN_TEXT, KNOWN_TEXT, column=_translate, cost=entry.shown)
 def translate(text: str, letters: str, others: str) -> str:
-    """The text with other letters in the place of some; those that have no other go, as in SQL."""
+    """The text with letters replaced one by one; letters without a replacement are removed, as in
+    SQL.
+    """
     pairs: dict[int, str | None] = {}
     for letter, other in zip_longest(letters, others[: len(letters)]):
         pairs.setdefault(ord(letter), other)
@@ -200,7 +204,9 @@ def concat_ws(separator: str | None, *texts: str | None) -> str | None:
 
 @WORDING.strict(LONG, TEXT, TEXT, column=lambda F, a, b: F.levenshtein(a, b), cost=_distance)
 def levenshtein(a: str, b: str) -> int:
-    """How many characters are put in, left out or replaced, at least, to make one of the other."""
+    """The least number of characters to insert, delete or replace to get from one text to the
+    other.
+    """
     if len(a) < len(b):
         a, b = b, a
     before = list(range(len(b) + 1))

@@ -1,1 +1,3 @@
-"""Syntax becomes trees: what may be written, what names mean, and expressions and statements."""
+"""The reader of functions: syntax becomes trees; allowed forms, meanings of names, expressions,
+statements.
+"""

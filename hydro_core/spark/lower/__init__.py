@@ -1,7 +1,7 @@
 """Lowerings: one function for each operator, from relations to a relation.
 
-Other folders use `registry` (`lower`, `Step`), `items` and `relations`, and `explained`, which says
-how the functions of a program run. The operators stand by their class: `linear`, `joins`, `keyed`,
+Other folders use `registry` (`lower`, `Step`), `items` and `relations`, and `explained`, which
+gives the runtime of a program's functions. The modules of operators are `linear`, `joins`, `keyed`,
 `ordered`, `running`, `positional`, `over_time`; importing this package registers all of them.
 """
 

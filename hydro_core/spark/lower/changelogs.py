@@ -123,7 +123,7 @@ def of_versions(
 
 
 def with_others(step: Step, rows: DataFrame, others: Others) -> Relation:
-    """Rows (item, t, until), and the others, which are there all the time."""
+    """Rows (item, t, until), and the others, which are valid in the whole range."""
     start, until = (F.lit(tick).cast("long") for tick in (step.first, FOREVER))
 
     def narrowed(narrow: Narrow) -> DataFrame:

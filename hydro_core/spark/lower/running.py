@@ -1,4 +1,4 @@
-"""Running operators: keyed results that go on from stored ones, with their updates."""
+"""Running operators: keyed results that continue from stored ones, with their updates."""
 
 from __future__ import annotations
 

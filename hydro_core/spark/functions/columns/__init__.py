@@ -1,4 +1,4 @@
-"""Functions as Spark columns: where they may not give what Python gives, they fail the job.
+"""Functions as Spark columns: where their result may differ from Python's, they fail the job.
 
 The job then runs again with the function in Python: see `hydro_core.spark.functions.guards`.
 """

@@ -1,4 +1,4 @@
-"""Python's lists on Spark: made, read, joined, brought into an order. Elements may be None."""
+"""Python's lists on Spark: construction, elements, concatenation, order. Elements may be None."""
 
 from __future__ import annotations
 
@@ -114,7 +114,8 @@ def sequence(scope: ColumnScope, node: Op) -> ColumnValue:
 
 def distinct(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
     """The distinct elements, as in a `set`: for `len` and `sorted` only."""
-    # Of −0 alone Spark makes 0.
+    # `array_distinct` normalizes −0 to 0, so an array with a −0 is left to Python, even of one
+    # element.
     array = _compared(scope, value, nulls=True, least=1)
     return computed(F.array_distinct(array.column), array.type, array)
 

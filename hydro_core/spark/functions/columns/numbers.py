@@ -220,7 +220,7 @@ def _within_long(
 
 
 def units(x: Column, digits: int) -> Column:
-    """The float in units of its last of so many digits, rounded, where `is_told`."""
+    """The float in units of its last digit, rounded, where `is_certain`."""
     power = F.lit(10.0**digits)
     # A product that looks like a half is one, or is just above or below it: then a quarter decides.
     half = F.abs(x * power % 1.0) == 0.5
@@ -259,7 +259,7 @@ def _decimal_to(value: ColumnValue, of: Decimal, digits: int) -> ColumnValue:
         raise NotCompilable(f"`round` of {of} to {digits} digits")
     x = value.column
     nearest = F.bround(x, digits).cast(str(to))
-    # Python's decimals have a −0, which is what small negative ones become.
+    # Python's decimals have a −0: the result for small negative ones.
     return strict(
         F.when((nearest != 0) | (x >= 0), nearest), to, value, value, value, doubtful=True
     )

@@ -27,7 +27,9 @@ from hydro_core.spark.functions.guards import asked
 from hydro_core.types.item import BOOLEAN, LONG, UNKNOWN, ItemType
 
 MAX_SIZE = 3_000
-"""Beyond so many parts an expression is slower to plan and compile than Python is to run."""
+"""Largest number of parts: a larger expression is slower to plan and compile than Python is
+to run.
+"""
 
 
 class NotCompilable(Exception):  # noqa: N818 - it is an answer: this function runs in Python
