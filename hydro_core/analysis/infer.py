@@ -54,9 +54,6 @@ from hydro_core.types.common import common_type
 from hydro_core.types.item import OPEN, UNKNOWN, ItemType, Order, StreamType, is_large, nullable
 from hydro_core.types.records import NAME
 
-# Types: the items that every stream carries, their order, and where null is impossible.
-
-
 # Diagnostics of the analyses, each with its location and its help in the program's own words.
 
 

@@ -18,8 +18,6 @@ from hydro_core.lang.source import did_you_mean
 from hydro_core.types.item import FieldPath, ItemType, Order, Tuple, at, leaves
 from hydro_core.types.values import canonical
 
-# Slices: the items of every stream that can matter for some rows of an output.
-#
 # A demand on an output goes backwards through the program, to demands on the inputs of each
 # operator: conditions on the fields of an item, and its largest age in ticks. The rules are read
 # off the catalogue's columns, as the partitioning analysis reads them. A slice is an upper bound:

@@ -16,11 +16,6 @@ from hydro_core.errors import Span
 from hydro_core.functions.kinds import ANY, ExprType, Place
 from hydro_core.types.item import ItemType, Row, Tuple
 
-# Trees of functions: a closed set of pure expressions with Python's meaning, and folds.
-#
-# A question about functions is a fold: it has an answer for every kind of node.
-
-
 # The tree of a function's body: a closed set of pure expressions with Python's meaning.
 #
 # A lambda, or a `def` whose body is assignments, conditionals and returns, is read into one `Expr`

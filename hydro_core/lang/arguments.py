@@ -31,9 +31,6 @@ from hydro_core.lang.source import Source, did_you_mean
 from hydro_core.types.item import ItemType
 from hydro_core.types.values import ValueProblem
 
-# The arguments of a text program: Python expressions, parsed as Python; none is executed.
-
-
 _BEFORE = "_("
 _FUNCTION = "a function is one expression of its parameters, the pure builtins and what is bound"
 

@@ -154,7 +154,7 @@ def write_pieces(file: DataPlace, pieces: Iterable[bytes]) -> int:
     not at all.
     """
     rest = iter(pieces)
-    # A source without a first piece fails here, before a file is created.
+    # A missing source raises here, before a file is created.
     first = bytearray(next(rest, b""))
     if isinstance(file, Path):
         with file.open("wb") as target:

@@ -222,7 +222,11 @@ def _of_item(site: CallSite) -> ExprType:
 
 @JSON.strict(_by_schema, TEXT, KNOWN_TEXT, cost=entry.per_character())
 def parse_json(text: str, schema: str) -> Any:
-    """The item of a text in JSON, of a schema such as `user string, tags array<string>`."""
+    """The item of a text in JSON, of a schema such as `user string, tags array<string>`.
+
+    A column that the text lacks is null, a key that the schema lacks is left out; a text that is no
+    JSON, or does not fit, fails.
+    """
     try:
         to = _type_of(schema)
         return items.from_json(_declared(items.parse_json(text), to), to)

@@ -59,11 +59,7 @@ def fail(
     return F.raise_error(F.concat(*parts, F.lit("}")))
 
 
-# The lowerings by operator name: `@lowers("delta")` on a function from a `Step` to a `Relation`.
-#
-# A lowering is a function of DataFrames: it starts no job. Its result holds in the range [first,
-# last], and has the item type of the operator's output; the executor converts it to the kind and
-# order of the plan.
+# A step, and the registry of lowerings.
 
 
 Lowered = Relation | Mapping[str, Relation]
