@@ -227,7 +227,7 @@ def write_whole(file: DataPlace, text: str) -> None:
 
 
 def entries_in(folder: DataPlace) -> list[DataPlace]:
-    """The folders and files in a folder, by name; none if it does not exist."""
+    """The entries of a folder, by name (in a store, folders first); none if it does not exist."""
     if isinstance(folder, RemotePath):
         return list(folder.iterdir())
     return sorted(folder.iterdir()) if folder.is_dir() else []
