@@ -182,7 +182,9 @@ def or_fails(
     beyond: Callable[[Column], Column],
     scope: AggregateScope = GROUP,
 ) -> Column:
-    """An aggregate that fails the tick where its result does not fit and is null over values."""
+    """An aggregate that fails the tick where it is null although there are values: its result does
+    not fit.
+    """
     found = scope.of(aggregate(column))
     lost = found.isNull() & (scope.of(F.count(column)) > 0)
     return F.when(lost, beyond(scope.tick())).otherwise(found)

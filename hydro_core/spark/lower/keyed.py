@@ -161,7 +161,7 @@ class MergedResults:
     `state`.
     """
     are_aggregates: bool = False
-    """True if stored partial results are aggregates of the same columns as those of rows."""
+    """True if the columns `stored` are aggregate functions over groups of stored items."""
     rows: str = ROWS
     """The result that is the number of the key's rows, if there is one."""
     vanishes: bool = False

@@ -430,7 +430,7 @@ CUT = "cut"
 STORED = "stored"
 """A stored row, recomputed or not."""
 LATE = "late"
-"""True if some new row of the key precedes an earlier one in the order."""
+"""True for all rows of a key that has a new row before an earlier one."""
 _SO_FAR = (Window.unboundedPreceding, Window.currentRow)
 
 
