@@ -246,10 +246,18 @@ def test_the_first_rows_are_the_same_in_any_pieces(
     assert (list(found.rows), found.total) == (whole[:limit], len(whole))
 
 
-def test_files_of_several_ticks_are_judged_by_their_ticks(committed: Path) -> None:
+@pytest.mark.parametrize("is_wrong", [False, True])
+def test_files_of_several_ticks_are_judged_by_their_ticks(committed: Path, is_wrong: bool) -> None:
+    commit = opened(committed).ledger.refresh()
+    if is_wrong:
+        _set_last(committed, rows=list({**commit.rows, OUTPUT: 99}.items()))
     opened(committed).compact(keep_hours=0)
     assert len(opened(committed).store.tables[OUTPUT].files()) == 1
-    assert rows_at(opened(committed), "notify", 2).total
+    if is_wrong:
+        with pytest.raises(DataError, match="rows of tick 2, the ledger 99"):
+            rows_at(opened(committed), "notify", 2)
+    else:
+        assert rows_at(opened(committed), "notify", 2).total == commit.rows[OUTPUT]
 
 
 def test_rows_of_the_ledger_that_are_lost_are_named(committed: Path) -> None:
