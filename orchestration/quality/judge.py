@@ -29,7 +29,6 @@ import pyarrow.compute as pc
 from hydro_core.project.check import at_least, at_most, digits_of, equal_value, is_exact
 from hydro_core.project.flow_asset import Expect, FlowAsset
 from hydro_core.spark.frames.row_hashes import row_hashes
-from hydro_core.spark.store.outputs.changes import shown_within
 from hydro_core.types.item import BOOLEAN, FLOATS, ItemType, Scalar
 from hydro_core.types.values import ValueProblem, canonical
 
@@ -83,6 +82,8 @@ def judge(flow: FlowAsset, pipeline: Pipeline, prepared: PreparedRange) -> TickV
 
 def judge_again(flow: FlowAsset, pipeline: Pipeline, tick: int, asset: str) -> tuple[Verdict, ...]:
     """The verdicts on one asset of a committed tick, from the stored tables alone."""
+    from hydro_core.spark.store.outputs.changes import shown_within
+
     kind, _, slot = asset.rpartition("/")
     if kind != "state":
         spec, ticks = pipeline.output_tables[asset], (tick, tick)

@@ -29,7 +29,6 @@ from hydro_core.errors import DataError, ProgramError
 from hydro_core.plan.tick_plan import Kind, TickPlan
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.settings import MEBIBYTE
-from hydro_core.spark.store.outputs.changes import shown_within
 from hydro_core.ticks.wanted import ReadLimits, TooLargeError, WantedRows, field_of
 from hydro_core.types.item import FieldPath
 from hydro_core.types.json import to_json
@@ -107,6 +106,8 @@ class Sample:
 
     def judge_again(self, pipeline: Pipeline, output: str, tick: int) -> Iterator[Verdict]:
         """The verdict on an output of a committed tick, from the stored table."""
+        from hydro_core.spark.store.outputs.changes import shown_within
+
         if output in self.drivers:
             spec, ticks = pipeline.output_tables[output], (tick, tick)
             with shown_within(pipeline.store, spec, ticks, lambda: pipeline.spark) as rows:
