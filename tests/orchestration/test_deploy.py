@@ -226,7 +226,7 @@ def test_the_last_ticks_are_compared(
 
 
 def _ran(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
-    """The outputs that are computed beside, of each pipeline that is made for it."""
+    """The outputs that are computed as staged tables, by pipeline."""
     made: list[set[str]] = []
 
     def noted(*args: Any, **kwargs: Any) -> StagedPast:
@@ -234,8 +234,7 @@ def _ran(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
         made.append({*rework.staging.plan.graph.sinks})
         return rework
 
-    for module in ("start_rework", "comparison"):
-        monkeypatch.setattr(f"hydro_core.spark.pipeline.{module}.staging_for", noted)
+    monkeypatch.setattr("hydro_core.spark.pipeline.rework.staging_for", noted)
     return made
 
 
