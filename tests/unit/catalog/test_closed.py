@@ -32,7 +32,7 @@ CLASSES = frozenset(cls.__name__ for cls in get_args(classes.OpClass))
 
 
 def _known(tree: ast.Module) -> set[str]:
-    """The names by which a module knows the classes: `Growth` may be another module's, too."""
+    """The names by which a module knows the classes: `TickDifference` may be another module's, too."""
     imports = (n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom))
     names = {a.name for n in imports if n.module == classes.__name__ for a in n.names}
     return names & (CLASSES | OF_GROUP.keys())
@@ -118,11 +118,11 @@ OPEN = (
 )
 CLOSED = (
     "match cls:\n    case Sum():\n        x = 1\n    case _:\n        assert_never(cls)\n",
-    "match gives:\n    case Gives.SAME:\n        x = 1\n    case _:\n        x = 2\n",
+    "match gives:\n    case ItemEffect.SAME:\n        x = 1\n    case _:\n        x = 2\n",
     "x = isinstance(cls, Sum) and cls.widens\n",
     "x = isinstance(one.cls, Sum) and isinstance(other.cls, Window)\n",
 )
-IMPORTS = "from hydro_core.catalog.classes import Gives, OverTime, Sum, Window\n"
+IMPORTS = "from hydro_core.catalog.classes import ItemEffect, OverTime, Sum, Window\n"
 
 
 @pytest.mark.parametrize("text", OPEN)
