@@ -72,7 +72,7 @@ WORDS_OF_AGGREGATES: Words = {
     "functions/library/collections.py": dict.fromkeys(("count", "max", "min", "sum"), PYTHON),
     "functions/library/texts.py": {"count": PYTHON},
     "lang/foreign.py": {"count": FOREIGN, "sum": FOREIGN},
-    "optimize/alike.py": {"sum": "two streams added up"},
+    "optimize/compare.py": {"sum": "two streams added up"},
     "optimize/calls.py": {"total": TOTAL},
     "optimize/rule.py": {"first": FIRST, "total": TOTAL},
     "optimize/rules/facts.py": {"first": FIRST, "total": TOTAL},
