@@ -511,7 +511,7 @@ def _in_parts(
     if not isinstance(output, Row) or not isinstance(item, Row):
         return None
     own = {a: name for name, a in reversed(args["aggregates"])}
-    taken = {*(args["by"] or ()), *own.values(), *(name for name, _ in args["aggregates"])}
+    taken = {*(args["by"] or ()), *(name for name, _ in args["aggregates"]), *output.names}
     parts: dict[Aggregate, str] = {}
 
     def part(aggregate: Aggregate, base: str) -> str:

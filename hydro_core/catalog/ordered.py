@@ -348,11 +348,11 @@ def given_to_peers(args: Args) -> frozenset[str]:
     return frozenset(name for name, function in args["functions"] if _by_peers(function))
 
 
-def so_far(name: str) -> str:
+def so_far(name: str, args: Args) -> str:
     """The name of the running aggregate of each row, where the shown value is the same for equal
     rows.
     """
-    return f"{name}_so_far"
+    return _free(f"{name}_so_far", {shown for shown, _ in args["functions"]})
 
 
 def _by_peers(function: OverFunction) -> bool:
@@ -381,7 +381,7 @@ def _parts(
 ) -> tuple[tuple[Named, ...], tuple[Named, ...]] | None:
     """The stored aggregates so far, and the aggregates that compute the running ones from them."""
     running = tuple(
-        (so_far(name) if _by_peers(function) else name, one)
+        (so_far(name, args) if _by_peers(function) else name, one)
         for name, function in args["functions"]
         if (one := aggregate_of(function)) is not None and argument(function, "rows") is None
     )

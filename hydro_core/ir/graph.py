@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -407,6 +416,28 @@ def free_name(name: str, taken: Collection[str]) -> str:
         number += 1
         free = f"{name}_{number}"
     return free
+
+
+def add_node(
+    nodes: MutableMapping[NodeId, Node], node: Node, reserved: Collection[NodeId] = ()
+) -> NodeId:
+    """Adds a node that the program does not have, and returns the id that it gets: its own, or that
+    with a number where another node has it. A node that is there already is not added again.
+
+    Args:
+        nodes: the nodes so far.
+        node: the node.
+        reserved: ids that nodes will get that are not there yet.
+    """
+    name, number = node.id, 1
+    while name in reserved or name in nodes:
+        there = nodes.get(name)
+        if there is not None and node == there.with_(id=node.id, span=node.span):
+            return name
+        number += 1
+        name = f"{node.id}_{number}"
+    nodes[name] = node.with_(id=name)
+    return name
 
 
 def source_args(name: str, **others: Any) -> Args:

@@ -42,6 +42,7 @@ from hydro_core.ir.graph import (
     Graph,
     Node,
     NodeId,
+    add_node,
     components,
     is_cycle,
     outputs,
@@ -140,13 +141,7 @@ class _ColumnPruning:
         source = self.typed.graph[end.node]
         name = f"{end.node}_{end.port}_read" if end.port else f"{end.node}_read"
         args = Args((("columns", kept), ("computed", ())))
-        number = 1
-        while name in self.nodes and self.nodes[name].args != args:
-            number += 1
-            name = f"{end.node}_read_{number}"
-        if name not in self.nodes:
-            self.nodes[name] = Node(name, SELECT, args, (end,), source.span)
-        return Endpoint(name)
+        return Endpoint(add_node(self.nodes, Node(name, SELECT, args, (end,), source.span)))
 
 
 def _stores(node: Node) -> bool:

@@ -217,10 +217,10 @@ class UnrolledLoop:
     nodes: dict[NodeId, Node] = field(default_factory=dict)
     made: dict[tuple[object, ...], Endpoint] = field(default_factory=dict)
 
-    def build(self) -> Endpoint:
-        """The stream of new items; its nodes are in `nodes`."""
+    def build(self, name: NodeId) -> Endpoint:
+        """The stream of new items, under this name, which is taken; its nodes are in `nodes`."""
         unique = self.graph[self.end.node]
-        result = Endpoint(self._name(f"{self.end.node}_new"))
+        result = Endpoint(name)
         self.nodes[result.node] = Node(result.node, DIFFERENCE)
         parts = self._parts(unique.inputs[0], result)
         found = self._add(unique, (parts.new(),))

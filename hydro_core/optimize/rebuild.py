@@ -13,7 +13,17 @@ from dataclasses import dataclass, field
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.combine import CHAIN, UNION
 from hydro_core.catalog.spec import Args, OpSpec, OrderRule
-from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId, behind, inputs_first, reachable
+from hydro_core.ir.graph import (
+    Endpoint,
+    Graph,
+    Node,
+    NodeId,
+    add_node,
+    behind,
+    free_name,
+    inputs_first,
+    reachable,
+)
 from hydro_core.optimize.egraph import ClassId, ENode, Space
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.load import LoadedProblem
@@ -38,6 +48,11 @@ class _Rebuild:
     @property
     def typed(self) -> Typed:
         return self.loaded.typed
+
+    @property
+    def chosen(self) -> set[NodeId]:
+        """The ids of the program's nodes, and those that the plan's streams have."""
+        return {*self.reserved, *(end.node for end in self.endpoints.values())}
 
     def above(self, node: Node) -> set[NodeId]:
         """The nodes that a node of the program is derived from."""
@@ -101,7 +116,8 @@ def _name(work: _Rebuild, cls: ClassId) -> None:
         work.endpoints[cls] = loop[1]
         return
     if enode.shape.cls == FeedbackShape(new=True):
-        work.endpoints[cls] = Endpoint(_step_name(work, enode))
+        _, end = work.loaded.loops[cycle_of(enode.shape.name)]
+        work.endpoints[cls] = Endpoint(free_name(f"{end.node}_new", work.chosen))
         return
     origin = _origin(work, cls, enode)
     op = _operator(enode)
@@ -150,7 +166,7 @@ def _emit(work: _Rebuild, cls: ClassId) -> None:
         return
     endpoint = work.endpoints[cls]
     if enode.shape.cls == FeedbackShape(new=True):
-        _emit_step(work, enode)
+        _emit_step(work, enode, endpoint.node)
         return
     if endpoint.node in work.nodes:
         return
@@ -180,11 +196,9 @@ def _end(work: _Rebuild, cls: ClassId) -> Endpoint:
     if inner.shape.name != BAG.name:
         return work.endpoints[cls]
     sequence = work.endpoints[inner.inputs[0]]
-    name = f"union_of_{sequence.node}"
-    if name not in work.nodes:
-        span = work.nodes[sequence.node].span if sequence.node in work.nodes else None
-        work.nodes[name] = Node(name, UNION, Args(), (sequence,), span)
-    return Endpoint(name)
+    span = work.nodes[sequence.node].span if sequence.node in work.nodes else None
+    bag = Node(f"union_of_{sequence.node}", UNION, Args(), (sequence,), span)
+    return Endpoint(add_node(work.nodes, bag, work.chosen))
 
 
 def _emit_loop(work: _Rebuild, enode: ENode, loop: Loop) -> None:
@@ -198,23 +212,17 @@ def _emit_loop(work: _Rebuild, enode: ENode, loop: Loop) -> None:
         work.nodes[name] = node.with_(inputs=inputs)
 
 
-def _step_name(work: _Rebuild, enode: ENode) -> NodeId:
-    _, end = work.loaded.loops[cycle_of(enode.shape.name)]
-    return f"{end.node}_new"
-
-
-def _emit_step(work: _Rebuild, enode: ENode) -> None:
-    """Adds the nodes that compute a loop's new items."""
+def _emit_step(work: _Rebuild, enode: ENode, name: NodeId) -> None:
+    """Adds the nodes that compute a loop's new items, the last of this name."""
     loop, end = work.loaded.loops[cycle_of(enode.shape.name)]
     count = len(loop.reads)
     ends = [_end(work, c) for c in enode.inputs]
     given = {
         read: (ends[i], ends[count + i], ends[2 * count + i]) for i, read in enumerate(loop.reads)
     }
-    taken = {*work.nodes, *(e.node for e in work.endpoints.values()), *work.reserved}
-    taken.discard(_step_name(work, enode))
+    taken = {*work.nodes, *work.chosen}
     unrolled = UnrolledLoop(work.typed.graph, end, taken, given, ends[-1])
-    unrolled.build()
+    unrolled.build(name)
     work.nodes |= unrolled.nodes
 
 

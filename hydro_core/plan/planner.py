@@ -24,6 +24,7 @@ from hydro_core.ir.graph import (
     NodeId,
     Successors,
     components,
+    free_name,
     is_cycle,
     predecessors,
     same_tick,
@@ -309,7 +310,7 @@ def _in_its_place(node: Node, leaf: Leaf, target: TickPlan) -> tuple[Node, ...]:
     args = Args().with_(schema=item, name=leaf.table, fds=())
     if not leaf.grows:
         return (Node(node.id, SOURCE, args, (), node.span),)
-    rows = f"{node.id}_added"
+    rows = free_name(f"{node.id}_added", target.graph.nodes)
     return (
         Node(rows, SOURCE, args, (), node.span),
         Node(node.id, PERSIST, Args(), (Endpoint(rows),), node.span),

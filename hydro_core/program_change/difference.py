@@ -23,7 +23,7 @@ from hydro_core.artifact.make import tables_of
 from hydro_core.catalog.forms import Form
 from hydro_core.catalog.itemwise import SELECT, SINK
 from hydro_core.catalog.spec import Args
-from hydro_core.ir.graph import Endpoint, Graph, Node
+from hydro_core.ir.graph import Endpoint, Graph, Node, add_node
 from hydro_core.optimize.compare import (
     NORMAL_FORM,
     ComparedStream,
@@ -328,7 +328,7 @@ class Difference:
         return alike and long_enough and (equal or old.semantic_hash == new.semantic_hash)
 
 
-PROBE = "narrowed"
+PROBE = "narrowed output"  # no statement has a space in its name
 """The stream of an output with some of its columns, in a program that has just that."""
 
 
@@ -463,8 +463,7 @@ def with_column_order(before: Deployment, after: Deployment, outputs: Iterable[s
         select = Args().with_(columns=item.names, computed=())
         for sink in plan.graph.sinks[name]:
             turned = Node(f"{sink.id}_as_stored", SELECT, select, sink.inputs, sink.span)
-            nodes[turned.id] = turned
-            nodes[sink.id] = sink.with_(inputs=(Endpoint(turned.id),))
+            nodes[sink.id] = sink.with_(inputs=(Endpoint(add_node(nodes, turned)),))
     typed = infer(plan.graph.with_nodes(nodes.values()), plan.typed.schemas)
     plan = plan_of(after.program.typed, typed, after.streams, plan.hashes)
     return replace(after, plan=plan, tables=tuple(tables_of(plan)))

@@ -13,7 +13,7 @@ from hydro_core.catalog.group import UNIQUE
 from hydro_core.catalog.itemwise import FILTER, MAP, SELECT, SOURCE_ITER, TICK
 from hydro_core.catalog.state import PERSIST, PREV
 from hydro_core.errors import Diagnostic, ProgramError, Span, beginning
-from hydro_core.ir.graph import Graph, build, components, reachable, shortest_path
+from hydro_core.ir.graph import Graph, build, components, free_name, reachable, shortest_path
 from hydro_core.lang.rules.bodies import (
     Body,
     NodeToBe,
@@ -324,7 +324,8 @@ class _Translation:
         """The operator that will give the predicate's rows; rules may refer to it before."""
         node = Operators().add(UNIQUE, [], predicate.span)
         reads_input = self._has_source(predicate)
-        node.draft.name = f"{predicate.name}_now" if reads_input else predicate.name
+        name = predicate.name
+        node.draft.name = free_name(f"{name}_now", self.rules.predicates) if reads_input else name
         self.whole[predicate.name] = node
         self.bases[predicate.name] = Rows(node, predicate.columns, is_set=True)
 

@@ -194,7 +194,7 @@ class ContinuedWindows:
         made: dict[str, Column] = {}
         for (name, function), over in zip(args["functions"], self.rows.functions, strict=True):
             if name in peers:
-                made[name] = _running(step, so_far(name), types[name], of_peers)
+                made[name] = _running(step, so_far(name, args), types[name], of_peers)
             elif aggregate_of(function) is not None and argument(function, "rows") is None:
                 made[name] = _running(step, name, types[name], parts)
             elif function.function in _GO_ON:

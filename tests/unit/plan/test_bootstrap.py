@@ -20,9 +20,8 @@ known -> everybody
 """
 
 
-def planned() -> TickPlan:
-    typed = infer(parse(PROGRAM))
-    return plan(typed)
+def planned(text: str = PROGRAM) -> TickPlan:
+    return plan(infer(parse(text)))
 
 
 def slot(of: TickPlan, stream: str) -> str:
@@ -56,6 +55,16 @@ def test_what_grows_is_the_history_of_what_each_tick_adds() -> None:
     assert made.inputs == ("orders",)
     assert made.plan.graph["known"].op.name == "persist"
     assert made.plan.graph["known_added"].args["name"] == "outputs/everybody"
+
+
+def test_the_input_of_added_items_replaces_no_statement() -> None:
+    big = "known_added = orders -> filter(lambda r: r.amount > 0)\nknown_added -> [0]joined"
+    target = planned(PROGRAM.replace("orders -> [0]joined", big))
+    wanted = WantedTables(outputs=frozenset({"totals"}))
+    made = bootstrap(target, wanted, {Endpoint("known"): Leaf("outputs/everybody", grows=True)})
+    assert made.plan.graph["known_added"] == target.graph["known_added"]
+    [added] = made.plan.graph["known"].inputs
+    assert made.plan.graph[added.node].args["name"] == "outputs/everybody"
 
 
 def test_where_a_cut_would_store_something_else_nothing_is_cut() -> None:

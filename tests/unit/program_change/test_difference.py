@@ -201,3 +201,24 @@ def test_columns_in_another_order_are_the_same() -> None:
     assert not again.turned
     assert not again.wanted.outputs
     assert all(again.proofs[name] for name in outputs(again))
+
+
+def test_the_stored_order_of_columns_replaces_no_statement() -> None:
+    before = "german_as_stored = orders -> unique()\norders -> german\ngerman_as_stored -> two"
+    after = before.replace(
+        "orders -> german", 'orders -> select("amount", "product", "user") -> german'
+    )
+    old, new = deployed(before), deployed(after)
+    as_stored = with_column_order(old, new, ["german"])
+    statement = as_stored.plan.graph["german_as_stored"]
+    assert statement == new.plan.graph["german_as_stored"]
+    assert as_stored.plan.typed.outputs == old.plan.typed.outputs
+
+
+def test_an_output_is_narrowed_beside_a_statement_of_any_name() -> None:
+    before = """
+    narrowed = orders -> filter(lambda r: r.amount > 1)
+    narrowed -> select("user", "product") -> totals"""
+    after = before.replace(' -> select("user", "product")', "")
+    found = changed(before, after)
+    assert outputs(found) == {"totals": "columns"}
