@@ -67,7 +67,8 @@ class Case:
         counted from now.
         """
         self.runner.now = lambda: datetime.now(UTC) + later
-        self.runner.ready = lambda _: ReadyTicks(self.axis, 20, "it is not over")  # type: ignore[method-assign]
+        due = ReadyTicks(self.axis, 20, "it is not over")
+        self.runner.ready = lambda *_: due  # type: ignore[method-assign]
         return next_run(self.flow, self.runner, self.instance)
 
     def at(self, moment: datetime) -> None:
