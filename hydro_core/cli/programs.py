@@ -6,7 +6,7 @@ What only one command needs is imported there: each of them is to start at once.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from hydro_core.errors import DataError, Diagnostic, HydroError, ProgramError, i
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.load import load
 from hydro_core.lang.params import Params, params_of
-from hydro_core.lang.source import RULES, no_such_input
+from hydro_core.lang.source import RULES, did_you_mean, no_such_input
 from hydro_core.machine.faults import why_not, written_at
 from hydro_core.project.yaml_text import value_of
 from hydro_core.types.ddl import given_schema
@@ -155,7 +155,7 @@ def optimize(arguments: Asked) -> Result:
     graph = graph_of(arguments)
     schemas = schemas_of(arguments, graph)
     program = compile_graph(graph, schemas, partial=arguments.validate is None)
-    plan = shown_plan(program, statistics_of(arguments.stats), explain=arguments.explain)
+    plan = shown_plan(program, statistics_of(arguments.stats, graph), explain=arguments.explain)
     plan = replace(plan, notes=(*plan.notes, *_notes_of_rules(arguments)))
     if arguments.validate is not None:
         mismatch = validate_randomly(stratified(plan.typed), program, arguments.validate)
@@ -342,8 +342,10 @@ def schemas_of(arguments: Asked, graph: Graph) -> Mapping[str, ItemType]:
     return schemas
 
 
-def statistics_of(path: str | None) -> Statistics:
+def statistics_of(path: str | None, graph: Graph) -> Statistics:
     """The statistics of a file, or of a pipeline that has run; None: those that are assumed.
+
+    A file names inputs and other streams of the graph.
 
     Raises:
         DataError: it cannot be read, or makes no sense (code `config`).
@@ -366,7 +368,7 @@ def statistics_of(path: str | None) -> Statistics:
 
         return deployed_statistics(place)
     try:
-        return Statistics.of(parse_json(place.read_text(encoding="utf-8")))
+        statistics = Statistics.of(parse_json(place.read_text(encoding="utf-8")))
     except OSError as problem:
         why = why_not(place, problem) if isinstance(place, Path) else str(problem)
         cure = "name a file of JSON, or the directory of a pipeline"
@@ -376,3 +378,15 @@ def statistics_of(path: str | None) -> Statistics:
     except (ValueError, ValueProblem) as problem:
         help_ = 'write `{"ticks": 100, "inputs": {"orders": {"rows": 1000, "history": 100000}}}`'
         raise DataError.of("config", f"{path!r}: {problem}", help=help_) from None
+    _check_names(path, "inputs", statistics.inputs, graph.sources)
+    _check_names(path, "streams", statistics.streams, graph.nodes)
+    return statistics
+
+
+def _check_names(path: str, kind: str, names: Iterable[str], known: Collection[str]) -> None:
+    """Refuses a file of statistics that names something else than inputs, or streams."""
+    for name in names:
+        if name not in known:
+            cure = did_you_mean(name, known) or f"the {kind} are {', '.join(known) or 'none'}"
+            message = f"{path!r}: `{kind}.{name}`: the program has nothing of this name"
+            raise DataError.of("config", message, help=cure)

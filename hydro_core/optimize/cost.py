@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple, assert_never
 
@@ -49,6 +49,8 @@ from hydro_core.optimize.rule import INTEGRATE, FeedbackShape, Payload, ShapeCla
 
 ROWS = 1000.0
 TICKS = 100.0
+MOST_ROWS = 1e30
+"""The limit of a stream's rows, so that the cost of any plan is finite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,21 +105,51 @@ class Statistics:
     @staticmethod
     def of(data: Mapping[str, Any]) -> Statistics:
         """The statistics of a parsed file; raises `ValueError` where the file is wrong."""
-        if not isinstance(data, Mapping):
-            raise ValueError("statistics are a JSON object")  # noqa: TRY004 - it is the file's fault
-        unknown = set(data) - {"ticks", "inputs", "selectivity", "streams"}
-        if unknown:
-            raise ValueError(f"statistics know nothing of {', '.join(sorted(unknown))}")
-        try:
-            inputs, streams = (
-                {name: InputStatistics(**given) for name, given in data.get(kind, {}).items()}
-                for kind in ("inputs", "streams")
-            )
-        except TypeError as problem:
-            raise ValueError(f"streams have rows, history and keys: {problem}") from None
-        return Statistics(
-            float(data.get("ticks", TICKS)), inputs, dict(data.get("selectivity", {})), streams
+        entries = _entries(data, "statistics", ("ticks", "inputs", "selectivity", "streams"))
+        inputs, streams = (
+            {
+                name: _input_statistics(of, f"`{kind}.{name}`")
+                for name, of in _entries(entries.get(kind, {}), f"`{kind}`").items()
+            }
+            for kind in ("inputs", "streams")
         )
+        selectivity = {
+            name: _number(share, f"`selectivity.{name}`", (0, 1))
+            for name, share in _entries(entries.get("selectivity", {}), "`selectivity`").items()
+        }
+        ticks = _number(entries.get("ticks", TICKS), "`ticks`", (1, MOST_ROWS))
+        return Statistics(ticks, inputs, selectivity, streams)
+
+
+def _input_statistics(data: Any, of: str) -> InputStatistics:
+    """The statistics of one stream; what is null or absent is unknown."""
+    entries = _entries(data, of, ("rows", "history", "keys"))
+    least = {"rows": 0, "history": 0, "keys": 1}
+    numbers = {
+        name: _number(value, f"`{of.strip('`')}.{name}`", (least[name], MOST_ROWS))
+        for name, value in entries.items()
+        if value is not None
+    }
+    return InputStatistics(**numbers)
+
+
+def _entries(data: Any, of: str, known: Collection[str] | None = None) -> Mapping[str, Any]:
+    """The entries of a JSON object, which may have these names only."""
+    if not isinstance(data, Mapping):
+        raise ValueError(f"{of}: not a JSON object")  # noqa: TRY004 - it is the file's fault
+    unknown = [] if known is None else sorted(set(data) - set(known))
+    if unknown:
+        there = ", ".join(known or ())
+        raise ValueError(f"{of}: no entry is called {', '.join(unknown)}; there are {there}")
+    return data
+
+
+def _number(value: Any, of: str, limits: tuple[float, float]) -> float:
+    least, most = limits
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (is_number and least <= value <= most):
+        raise ValueError(f"{of}: not a number from {least} to {most:g}")
+    return float(value)
 
 
 # Estimated rows of a node's output, by the class of its operator.
@@ -282,8 +314,6 @@ def _placed(gives: Places, rows: Sequence[float], asked: SizeHints) -> float:
 
 LOOP = 10.0
 """The expected rounds of a cycle within a tick."""
-MOST_ROWS = 1e30
-"""The limit of a stream's rows, so that the cost of any plan is finite."""
 NODE = 1.0
 """The fixed cost of a node."""
 MADE = 2.0

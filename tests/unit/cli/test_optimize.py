@@ -92,10 +92,49 @@ def test_statistics_change_the_plan(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert plans[0]["cost_before"] > plans[1]["cost_before"]
 
 
-def test_statistics_that_make_no_sense(chat: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"rows": 3}', "no entry is called rows"),
+        ("[]", "statistics: not a JSON object"),
+        ('{"inputs": []}', "`inputs`: not a JSON object"),
+        ('{"inputs": {"messages": 3}}', "`inputs.messages`: not a JSON object"),
+        ('{"inputs": {"messages": {"row": 3}}}', "`inputs.messages`: no entry is called row"),
+        ('{"streams": null}', "`streams`: not a JSON object"),
+        ('{"selectivity": {"f": 2}}', "`selectivity.f`: not a number from 0 to 1"),
+        ('{"ticks": null}', "`ticks`: not a number from 1 to"),
+        ('{"ticks": 0}', "`ticks`: not a number from 1 to"),
+        ('{"ticks": true}', "`ticks`: not a number from 1 to"),
+        ('{"inputs": {"messages": {"rows": "x"}}}', "`inputs.messages.rows`: not a number"),
+        ('{"inputs": {"messages": {"rows": -1}}}', "`inputs.messages.rows`: not a number"),
+        ('{"inputs": {"messages": {"rows": NaN}}}', "`inputs.messages.rows`: not a number"),
+        ('{"inputs": {"messages": {"keys": 0}}}', "`inputs.messages.keys`: not a number from 1"),
+        ('{"inputs": {"messages": {"history": Infinity}}}', "`inputs.messages.history`: not"),
+        ('{"inputs": {"messages": {"rows": 1%s}}}' % ("0" * 400), "`inputs.messages.rows`: not"),
+        ('{"inputs": {"message": {"rows": 3}}}', "did you mean `messages`?"),
+        ('{"inputs": {"broadcast": {"rows": 3}}}', "`inputs.broadcast`: the program has nothing"),
+        ('{"streams": {"broadcasts": {"rows": 3}}}', "did you mean `broadcast`?"),
+    ],
+)
+def test_statistics_that_make_no_sense(
+    chat: str, tmp_path: Path, text: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     stats = tmp_path / "s.json"
-    stats.write_text('{"rows": 3}', encoding="utf-8")
+    stats.write_text(text, encoding="utf-8")
     assert main(["optimize", chat, "--stats", str(stats)]) == 1
+    printed = capsys.readouterr().err
+    assert "error[config]" in printed
+    assert words in printed
+
+
+def test_the_least_of_all_statistics(chat: str, tmp_path: Path) -> None:
+    stats = tmp_path / "s.json"
+    known = {"rows": 0, "history": None, "keys": 1}
+    known_streams = {"broadcast": {"rows": 0.5, "history": 0}}
+    stats.write_text(
+        json.dumps({"ticks": 1, "inputs": {"messages": known}, "streams": known_streams}), "utf-8"
+    )
+    assert main(["optimize", chat, "--stats", str(stats)]) == 0
 
 
 def test_strict(tmp_path: Path, chat: str, capsys: pytest.CaptureFixture[str]) -> None:
