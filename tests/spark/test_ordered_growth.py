@@ -11,6 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from benchmarks.work import RowCounter
+from hydro_core.engines import Options
+from hydro_core.lang.resolve import parse
+from hydro_core.running import run_json
 from hydro_core.spark.inputs.batches import batch_of
 from hydro_core.spark.store.lookups import lookup_files
 from hydro_core.spark.store.lookups.conditions import MatchedRows
@@ -109,3 +112,18 @@ def found_behind(
         patched.setattr(Store, "met", counted)
         pipeline.run_tick(ticks, rows(range(NEW), range(ticks, ticks + 1)))
     return sum(found)
+
+
+def test_a_column_may_be_called_as_a_stored_aggregate() -> None:
+    """The aggregate so far of equal rows, of which the shown values are the same, has its own."""
+    text = ROWS + (
+        'a -> persist() -> over(by="k", order="at", total=running(sum("v"), peers=True),'
+        " total_so_far=rank(), mean=running(avg('v'), peers=True), mean_so_far_count=rank()) -> out"
+    )
+    batches = [[[1, 1, 10], [1, 1, 5]], [[1, 2, 3], [2, 1, 1]], [[1, 3, 4], [1, 2, 2]]]
+    ticks = [{"a": [dict(zip(("k", "at", "v"), r, strict=True)) for r in b]} for b in batches]
+    wanted = run_json(parse(text), {}, ticks, Options(optimized=False))
+    for given, shown in zip(
+        wanted, run_json(parse(text), {}, ticks, Options("spark")), strict=True
+    ):
+        assert sorted(map(repr, given["out"])) == sorted(map(repr, shown["out"]))
