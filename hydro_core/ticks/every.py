@@ -35,7 +35,7 @@ class TickLength:
     def parse(text: str, what: str = "--every") -> TickLength:
         """The length that a text such as `15m` names; an error calls it `what`.
 
-        >>> Every.parse("15m")
+        >>> TickLength.parse("15m")
         TickLength(count=15, unit='m')
         """
         found = _TEXT.fullmatch(text.strip())
