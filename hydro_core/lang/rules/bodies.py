@@ -27,7 +27,7 @@ from hydro_core.errors import Diagnostic, ProgramError, Span, TypeProblem
 from hydro_core.functions.allowed import BUILTINS
 from hydro_core.functions.read import read_function
 from hydro_core.functions.tree import Fn
-from hydro_core.ir.graph import Draft, source_args
+from hydro_core.ir.graph import Draft, free_name, source_args
 from hydro_core.lang.methods import ValueReader
 from hydro_core.lang.rules.predicates import Predicate, placed
 from hydro_core.lang.rules.syntax import (
@@ -360,9 +360,6 @@ def check_head(
 # From a body to the rows of its variables, and from these to the rows of a head.
 
 
-UNIT = "v0"
-"""The column of a body without variables."""
-
 RowsOfPredicate = Callable[[Predicate], Rows]
 """The rows of a predicate, with its columns."""
 
@@ -371,9 +368,15 @@ class RuleReader:
     """Builds the operators of rules."""
 
     def __init__(
-        self, operators: Operators, base: RowsOfPredicate, constants: Mapping[str, Any]
+        self,
+        operators: Operators,
+        base: RowsOfPredicate,
+        constants: Mapping[str, Any],
+        bodies: Iterable[Body],
     ) -> None:
         self.operators, self.base, self.constants = operators, base, constants
+        self.unit = free_name("v0", {v for body in bodies for v in body.variables})
+        """The column of a body without variables."""
 
     def body(self, body: Body, span: Span) -> Rows:
         """The rows of the variables of a body."""
@@ -409,8 +412,8 @@ class RuleReader:
 
     def _unit(self, span: Span) -> Rows:
         """One row each tick."""
-        node = self.operators.add(SOURCE_ITER, [], span, [{UNIT: True}])
-        return Rows(self.operators.add(PERSIST, [node], span), (UNIT,), is_set=True)
+        node = self.operators.add(SOURCE_ITER, [], span, [{self.unit: True}])
+        return Rows(self.operators.add(PERSIST, [node], span), (self.unit,), is_set=True)
 
     def _step(self, step: BodyStep, rows: Rows | None, span: Span) -> Rows:
         if step.match is not None:
@@ -431,7 +434,7 @@ class RuleReader:
             return self._without(rows or self._unit(span), found, place)
         if rows is None:
             return found
-        if found.columns != (UNIT,):
+        if found.columns != (self.unit,):
             return self.operators.joined(rows, found, place)
         there = self.operators.unique(found, place)
         node = self.operators.add(CROSS, [rows.node, there.node], place)
@@ -439,14 +442,14 @@ class RuleReader:
         return Rows(node, rows.columns, rows.is_set)
 
     def _without(self, rows: Rows, absent: Rows, place: Span) -> Rows:
-        if absent.columns != (UNIT,) or UNIT in rows.columns:
+        if absent.columns != (self.unit,) or self.unit in rows.columns:
             return self.operators.without(rows, absent, place)
         marked = self.operators.add(
-            WITH_COLUMNS, [rows.node], place, **{UNIT: function("lambda r: True")}
+            WITH_COLUMNS, [rows.node], place, **{self.unit: function("lambda r: True")}
         )
-        wide = Rows(marked, (*rows.columns, UNIT), rows.is_set)
+        wide = Rows(marked, (*rows.columns, self.unit), rows.is_set)
         node = self.operators.without(wide, absent, place).node
-        return Rows(self.operators.add(DROP, [node], place, UNIT), rows.columns, rows.is_set)
+        return Rows(self.operators.add(DROP, [node], place, self.unit), rows.columns, rows.is_set)
 
     def atom(self, match: MatchedAtom) -> Rows:
         """The rows of an atom's variables, filtered by its constants."""
@@ -466,8 +469,10 @@ class RuleReader:
         if first:
             found = self.operators.project(rows, first, place)
             return Rows(found.node, found.columns, is_set)
-        node = self.operators.add(SELECT, [rows.node], place, **{UNIT: function("lambda r: True")})
-        return Rows(node, (UNIT,), is_set)
+        node = self.operators.add(
+            SELECT, [rows.node], place, **{self.unit: function("lambda r: True")}
+        )
+        return Rows(node, (self.unit,), is_set)
 
     def _test(self, condition: BodyCondition, rows: Rows) -> Fn:
         written = condition.written
@@ -495,7 +500,7 @@ class RuleReader:
         rows = self.operators.unique(rows, span)
         names = {c: f"v{i}" for i, c in enumerate(arguments, 1)}
         taken = set(rows.columns)
-        names = {c: n if n not in taken else f"{n}_{c}" for c, n in names.items()}
+        names = {c: n if n not in taken else free_name(f"{n}_{c}", taken) for c, n in names.items()}
         group: dict[str, str] = {}
         for column, argument in arguments.items():
             if argument.kind == "variable":
@@ -516,9 +521,9 @@ class RuleReader:
             node = self.operators.add(AGGREGATE, [rows.node], span, by=by, **totals)
             return Rows(node, (*by, *totals), is_set=True)
         # A head holds only where its body does: there is no total of nothing.
-        totals = {**totals, UNIT: agg.count()}
+        totals = {**totals, self.unit: agg.count()}
         node = self.operators.add(AGGREGATE, [rows.node], span, **totals)
-        some = function(f"lambda r: r.{UNIT} > 0")
+        some = function(f"lambda r: r.{self.unit} > 0")
         node = self.operators.add(FILTER, [node], span, some)
         return Rows(node, tuple(totals), is_set=True)
 

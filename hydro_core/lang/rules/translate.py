@@ -277,7 +277,7 @@ class _Translation:
     def __init__(self, rules: Rules, delivery: Delivery, arriving: Mapping[str, ItemType]) -> None:
         self.rules, self.delivery, self.arriving = rules, delivery, arriving
         self.operators = Operators()
-        self.reader = RuleReader(self.operators, self.base, rules.constants)
+        self.reader = RuleReader(self.operators, self.base, rules.constants, rules.bodies.values())
         self.bases: dict[str, Rows] = {}
         self.whole: dict[str, NodeToBe] = {}
         """The operators that give each predicate's rows, before they are placed."""
