@@ -15,7 +15,7 @@ from hydro_core.spark.frames.leaf import table_frame
 
 pytestmark = pytest.mark.spark
 
-OF_LISTS = {"pipeline/pipeline.py", "lower/linear.py", "frames/from_arrow.py"}
+OF_LISTS = {"pipeline/pipeline.py", "lower/linear.py", "frames/leaf.py"}
 """Modules that make frames of lists, and the one that does so of tables."""
 
 
