@@ -32,7 +32,7 @@ CLASSES = frozenset(cls.__name__ for cls in get_args(classes.OpClass))
 
 
 def _known(tree: ast.Module) -> set[str]:
-    """The names by which a module knows the classes: `TickDifference` may be another module's, too."""
+    """The names by which a module knows the classes: another module may have such a name, too."""
     imports = (n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom))
     names = {a.name for n in imports if n.module == classes.__name__ for a in n.names}
     return names & (CLASSES | OF_GROUP.keys())
