@@ -10,11 +10,11 @@ from __future__ import annotations
 import configparser
 import os
 import socket
+import time
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from hydro_core.errors import InfrastructureError
 from hydro_core.storage.settings import StorageSettings
@@ -28,6 +28,10 @@ _OF_ENVIRONMENT = (
 """Environment variables by which obstore finds credentials without a request to the machine."""
 _METADATA = "http://169.254.169.254"
 _SECONDS_TO_ANSWER = 1.0
+_SECONDS_WITHOUT = 10.0
+"""The seconds until a machine that did not answer is asked again: it may have been slow."""
+_ANSWERS: dict[str, tuple[bool, float]] = {}
+"""By endpoint, whether it answered, and the moment at which it was asked."""
 
 CURE = (
     "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE for a profile of "
@@ -118,14 +122,20 @@ def _keys(said: Mapping[str, str]) -> Mapping[str, Any]:
     }
 
 
-@lru_cache(maxsize=4)
 def _machine_answers(endpoint: str) -> bool:
     """True if the machine gives credentials of its role; without this test obstore tries for
     minutes.
     """
     if os.environ.get("AWS_EC2_METADATA_DISABLED", "").lower() == "true":
         return False
-    found = urlsplit(endpoint)
+    answers, asked = _ANSWERS.get(endpoint, (False, float("-inf")))
+    if not answers and time.monotonic() - asked >= _SECONDS_WITHOUT:
+        answers = _is_reachable(urlsplit(endpoint))
+        _ANSWERS[endpoint] = (answers, time.monotonic())
+    return answers
+
+
+def _is_reachable(found: SplitResult) -> bool:
     try:
         address = (found.hostname or "", found.port or 80)
         with socket.create_connection(address, _SECONDS_TO_ANSWER):

@@ -33,15 +33,16 @@ def delta_table(place: DataPlace, version: int | None = None) -> DeltaTable:
     """
     if not isinstance(place, RemotePath):
         return opened_table(place, version)
-    known = _LAST.get(place)
-    if known is not None and version is not None and known.version() == version:
-        return known
-    opened = opened_table(place, version)
+    table = _LAST.get(place)
+    if table is None or version is None or table.version() != version:
+        table = opened_table(place, version)
     with _LOCK:
-        while len(_LAST) >= _MOST:
+        _LAST.pop(place, None)
+        _LAST[place] = table
+        if len(_LAST) > _MOST:
+            # The one that was asked for least recently.
             del _LAST[next(iter(_LAST))]
-        _LAST[place] = opened
-    return opened
+    return table
 
 
 def opened_table(place: DataPlace, version: int | None = None) -> DeltaTable:

@@ -227,10 +227,9 @@ def write_whole(file: DataPlace, text: str) -> None:
 
 
 def entries_in(folder: DataPlace) -> list[DataPlace]:
-    """The entries of a folder, by name (in a store, folders first); none if it does not exist."""
-    if isinstance(folder, RemotePath):
-        return list(folder.iterdir())
-    return sorted(folder.iterdir()) if folder.is_dir() else []
+    """The entries of a folder, by name; none if it does not exist."""
+    there = isinstance(folder, RemotePath) or folder.is_dir()
+    return sorted(folder.iterdir(), key=lambda entry: entry.name) if there else []
 
 
 def derived_place(place: DataPlace) -> Path | None:

@@ -35,6 +35,10 @@ delta-rs reports an empty file of one as a `Generic LocalFileSystem error`, and 
 _REFUSED = re.compile(
     r"lacked the necessary (privileges|credentials)|lacked valid auth", re.IGNORECASE
 )
+_OF_MACHINE = re.compile(r"\w+://169\.254\.169\.254\b")
+"""The location of the service that gives a machine credentials."""
+_LOCATIONS = re.compile(r"\w+://[^\s<>'\"]+|<(Key|Resource)>.*?</\1>", re.DOTALL)
+"""Locations in a message: their names may be any words, which say nothing of the failure."""
 _AGAIN = "then run it again; what was committed stands"
 
 
@@ -80,13 +84,17 @@ def is_of_store(said: str) -> bool:
 
 def is_without_words(said: str) -> bool:
     """True if a store refused without a reason, as it does if an answer has no content."""
+    said = _LOCATIONS.sub("", said)
     refused = _status(said) in (400, 401, 403) or _REFUSED.search(said) is not None
     return refused and _CODE.search(said) is None
 
 
 def problem(said: str, url: str, bucket: str, doing: str) -> InfrastructureError:
     """The error for people from a library's message; nothing else of the message is used."""
-    found = _case(said, bucket, doing)
+    if _OF_MACHINE.search(said):
+        found = _without_credentials()
+    else:
+        found = _case(_LOCATIONS.sub("", said), bucket, doing)
     return InfrastructureError.of(found.code, f"{url}: {found.message}", help=found.cure)
 
 
@@ -114,14 +122,14 @@ def _case(said: str, bucket: str, doing: str) -> StoreProblem:
 
 def _of_the_way(said: str, status: int | None, answer: str, bucket: str) -> StoreProblem:
     """A problem of the store, or of the connection to it."""
-    if "169.254.169.254" in said or "credential" in said.lower():
-        return StoreProblem("config", "there are no credentials for it", CURE)
     if status in (429, 500, 502, 503, 504):
         shown = f"{status} {answer}".strip()
         cure = f"see what is wrong with it, or let `patience` in `[storage]` be longer, {_AGAIN}"
         return StoreProblem(
             "runtime", f"the store is busy, and was asked again and again ({shown})", cure
         )
+    if "credential" in said.lower():
+        return _without_credentials()
     if status == 404:
         return _no_bucket(bucket)
     if status is None and _UNREACHABLE.search(said):
@@ -131,6 +139,10 @@ def _of_the_way(said: str, status: int | None, answer: str, bucket: str) -> Stor
     return StoreProblem(
         "runtime", f"the store says {shown}", f"see what is wrong with it, {_AGAIN}"
     )
+
+
+def _without_credentials() -> StoreProblem:
+    return StoreProblem("config", "there are no credentials for it", CURE)
 
 
 def _no_bucket(bucket: str) -> StoreProblem:

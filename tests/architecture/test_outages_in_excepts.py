@@ -66,7 +66,7 @@ _REASONS: Mapping[str, str] = {
         hydro_core/spark/session/ready.py _alone: OSError
         hydro_core/spark/session/ready.py _size: OSError
         hydro_core/spark/session/session.py _launched: OSError
-        hydro_core/storage/credentials.py _machine_answers: OSError
+        hydro_core/storage/credentials.py _is_reachable: OSError
         orchestration/cli/worker.py metrics: OSError
         orchestration/cli/worker.py _asked: OSError
         orchestration/cli/worker.py _serve: OSError

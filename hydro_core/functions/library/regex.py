@@ -37,7 +37,6 @@ from hydro_core.types.item import BOOLEAN, LONG, STRING, Array, Field, Row, Tupl
 
 
 TextSpan = tuple[int, int]
-_NOWHERE = (-1, -1)
 _KEPT = 256
 """Most patterns that a process caches."""
 _ESCAPED = re.compile(r"\\.", re.DOTALL)

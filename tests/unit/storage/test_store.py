@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,12 @@ from typing import Any
 import pytest
 
 from hydro_core.errors import InfrastructureError
+from hydro_core.storage import delta
 from hydro_core.storage.arrow import let_go_of, opened_in_store
+from hydro_core.storage.credentials import s3_credentials
+from hydro_core.storage.delta import delta_table
+from hydro_core.storage.places import entries_in
+from hydro_core.storage.problems import problem
 from hydro_core.storage.remote import RemotePath
 from hydro_core.storage.settings import StorageSettings
 from hydro_core.storage.store import FileStore, bucket_store
@@ -258,3 +265,95 @@ def test_a_file_that_is_shorter_than_listed_is_said_to_be(
     with refused(InfrastructureError, "runtime") as caught:
         opened.read()
     assert "listed with 300,000 bytes" in str(caught.value)
+
+
+def test_names_of_files_are_no_causes(quick_server: StoreServer) -> None:
+    """The store's answer decides, whatever words are in the name of the file."""
+    names = ("b/credentials/x", "AccessDenied/x", "NoSuchBucket/status 403/x")
+    store = bucket_store(
+        "s3", "s3", BUCKET, StorageSettings(quick_server.url, "us-east-1", patience=1)
+    )
+    for name in names:
+        for answer, says in (((503, "SlowDown"), "is busy"), ((418, "Teapot"), "says 418 Teapot")):
+            with (
+                quick_server.failing(lambda *_, said=answer: said),
+                pytest.raises(InfrastructureError, match=says) as caught,
+            ):
+                store.read(name)
+            assert caught.value.diagnostics[0].code == "runtime"
+
+
+def test_a_busy_service_of_credentials_gives_none() -> None:
+    said = "Error performing GET http://169.254.169.254/latest - status code: 503"
+    assert "there are no credentials" in str(problem(said, "s3://b/x", "b", "read"))
+    assert "there are no credentials" in str(
+        problem("no provider in the chain gave credentials", "s3://b/x", "b", "read")
+    )
+
+
+def test_a_machine_that_answered_late_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with_credentials(monkeypatch)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_EC2_METADATA_DISABLED"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with socket.socket() as service:
+        service.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("AWS_METADATA_ENDPOINT", f"http://127.0.0.1:{service.getsockname()[1]}")
+        asked = []
+        connect = socket.create_connection
+
+        def counted(*args: Any) -> socket.socket:
+            asked.append(args)
+            return connect(*args)
+
+        monkeypatch.setattr(socket, "create_connection", counted)
+        for _ in range(2):
+            with pytest.raises(InfrastructureError, match="there are no credentials"):
+                s3_credentials(StorageSettings())
+        # For some seconds its silence is remembered.
+        assert len(asked) == 1
+        service.listen()
+        moment = time.monotonic() + 60
+        monkeypatch.setattr(time, "monotonic", lambda: moment)
+        for _ in range(2):
+            assert s3_credentials(StorageSettings()) is None
+        assert len(asked) == 2
+
+
+def test_entries_of_a_folder_are_in_the_order_of_their_names(
+    quick_server: StoreServer, tmp_path: Path
+) -> None:
+    for folder in (quick_server.at("x"), tmp_path):
+        for name in ("a", "b/1", "c"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(b"")
+        assert [entry.name for entry in entries_in(folder)] == ["a", "b", "c"]
+    assert entries_in(tmp_path / "gone") == []
+
+
+def test_the_tables_asked_for_last_are_cached(
+    quick_server: StoreServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = []
+
+    class Table:
+        def version(self) -> int:
+            return 0
+
+    def open_table(place: RemotePath, version: int | None) -> Table:
+        opened.append(place.name)
+        return Table()
+
+    monkeypatch.setattr(delta, "opened_table", open_table)
+    monkeypatch.setattr(delta, "_LAST", {})
+    monkeypatch.setattr(delta, "_MOST", 2)
+    for name, version in (("a", 0), ("b", 0), ("b", None), ("a", 0)):
+        delta_table(quick_server.at(name), version)
+    # The latest version of `b` was opened anew, and `a` stayed.
+    assert opened == ["a", "b", "b"]
+    for name in ("c", "a", "b"):
+        delta_table(quick_server.at(name), 0)
+    # `b` made way for `c`, since `a` was asked for after it.
+    assert opened == ["a", "b", "b", "c", "b"]
