@@ -9,7 +9,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
@@ -84,10 +84,14 @@ _NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
 """What the operating system says where a file system has no locks."""
 
 
-def lock_at(place: DataPlace) -> FileLock | Lease:
-    """What one process at a time may hold, by its file."""
+def lock_at(
+    place: DataPlace, committed: Callable[[], int | None] = lambda: None
+) -> FileLock | Lease:
+    """What one process at a time may hold, by its file; in a store the number of who holds it is
+    greater than `committed`, as `LeaseFile.take` has it.
+    """
     if isinstance(place, RemotePath):
-        return Lease(LeaseFile(place.store, place.key), this_process(), has_ended)
+        return Lease(LeaseFile(place.store, place.key), this_process(), has_ended, committed)
     return FileLock(place)
 
 

@@ -7,7 +7,8 @@ the next owner writes the next number. The owner renews it while it works; anoth
 it after its end.
 
 Clocks and pauses decide only how soon it changes hands. The commit checks the number, which never
-decreases, so a former owner cannot commit.
+decreases, so a former owner cannot commit. If the file is lost or cannot be read, the number
+continues from the one that was last written by a commit.
 """
 
 from __future__ import annotations
@@ -17,16 +18,23 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from hydro_core.errors import HydroError
 from hydro_core.storage.store import FileStore
 
+_NANOSECONDS = 1_000_000_000
 SECONDS = 60.0
 """The seconds until a lease without renewal ends: the time that others wait after a crash of its
 owner.
+"""
+_UNREADABLE = "unreadable:"
+"""The owner in a note that cannot be read: nobody knows if its process has ended."""
+_UNKNOWN_TAKES = 1 << 20
+"""More than the times that a lease is taken between two commits: its number is so much greater than
+that of the last commit, if the number between them is lost.
 """
 
 
@@ -53,14 +61,27 @@ class LeaseNote:
         rest = {"in_doubt": self.in_doubt, "says": dict(self.says), "by": self.by}
         return json.dumps(told | rest).encode()
 
+    @property
+    def is_readable(self) -> bool:
+        return self.owner != _UNREADABLE
 
-def _decoded(text: bytes) -> LeaseNote:
-    """A decoded note; an unreadable one counts as in doubt and ended."""
+
+def _decoded(text: bytes) -> LeaseNote | None:
+    """A decoded note, without fields of later releases; None if it cannot be read."""
     try:
         found: Any = json.loads(text)
-        return LeaseNote(**found)
-    except (ValueError, TypeError):
-        return LeaseNote(0, "", 0.0, True, {})
+        note = LeaseNote(**{f.name: found[f.name] for f in fields(LeaseNote)})
+    except (ValueError, TypeError, KeyError):
+        return None
+    types = (
+        (note.number, int),
+        (note.owner, str),
+        (note.until, int | float),
+        (note.in_doubt, bool),
+        (note.says, dict),
+        (note.by, str),
+    )
+    return note if all(isinstance(value, type_) for value, type_ in types) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,40 +113,60 @@ class LeaseFile:
     def look(self) -> LeaseNote | None:
         """The content of the lease; None if the file does not exist."""
         found = self.store.read_marked(self.name)
-        return None if found is None else _decoded(found[0])
+        return None if found is None else self._note(found[0])
+
+    def _note(self, text: bytes) -> LeaseNote:
+        """A decoded note; one that cannot be read lasts for the time of a lease after it was
+        written.
+        """
+        note = _decoded(text)
+        if note is not None:
+            return note
+        file = self.store.look(self.name)
+        written = 0.0 if file is None else file.written / _NANOSECONDS
+        return LeaseNote(0, _UNREADABLE, written + self.seconds, True, {})
 
     def is_free(self, note: LeaseNote, has_ended: Callable[[str], bool], by: str = "") -> bool:
         """True if the lease may be taken: it was given back, has ended, its process has ended, or
         it is the own lease after a lost answer.
         """
         is_own = bool(by) and note.by == by
-        return not note.owner or is_own or note.until < self.clock() or has_ended(note.owner)
+        if not note.owner or is_own or note.until < self.clock():
+            return True
+        return note.is_readable and has_ended(note.owner)
 
     def take(
-        self, wanted: LeaseNote, has_ended: Callable[[str], bool]
+        self,
+        wanted: LeaseNote,
+        has_ended: Callable[[str], bool],
+        committed: Callable[[], int | None] = lambda: None,
     ) -> tuple[HeldLease, bool] | None:
         """Takes the lease, and reports if the owner before may still be at work.
 
         Args:
             wanted: the owner and the content; number and end are ignored.
             has_ended: True for a process that is known to have ended.
+            committed: the greatest number that was written by a commit, 0 if there is none; None if
+                nothing can have been committed.
 
         Returns:
             None if another process has it.
         """
         found = self.store.read_marked(self.name)
         if found is None:
-            note = replace(wanted, number=1, until=self._end())
-            etag = self.store.write_if_absent(self.name, note.encoded())
-            written = self._known(note) if etag is None else HeldLease(note, etag)
-            return None if written is None else (written, False)
-        before = _decoded(found[0])
-        if not self.is_free(before, has_ended, wanted.by):
-            return None
-        doubtful = before.in_doubt or bool(before.owner)
+            last = committed()
+            doubtful, number = last is not None, 1 if last is None else last + _UNKNOWN_TAKES
+        else:
+            before = self._note(found[0])
+            if not self.is_free(before, has_ended, wanted.by):
+                return None
+            doubtful, number = before.in_doubt or bool(before.owner), before.number + 1
+            if doubtful:
+                takes = 1 if before.is_readable else _UNKNOWN_TAKES
+                number = max(before.number, committed() or 0) + takes
         # An owner that ends before it has resolved the doubt leaves it to the next one.
-        note = replace(wanted, number=before.number + 1, until=self._end(), in_doubt=doubtful)
-        written = self._replaced(note, found[1])
+        note = replace(wanted, number=number, until=self._end(), in_doubt=doubtful)
+        written = self._replaced(note, None if found is None else found[1])
         return None if written is None else (written, doubtful)
 
     def renew(self, held: HeldLease) -> HeldLease | None:
@@ -151,8 +192,11 @@ class LeaseFile:
             return self._replaced(note, written.etag)
         return written
 
-    def _replaced(self, note: LeaseNote, etag: str) -> HeldLease | None:
-        written = self.store.replace_if(self.name, etag, note.encoded())
+    def _replaced(self, note: LeaseNote, etag: str | None) -> HeldLease | None:
+        if etag is None:
+            written = self.store.write_if_absent(self.name, note.encoded())
+        else:
+            written = self.store.replace_if(self.name, etag, note.encoded())
         return self._known(note) if written is None else HeldLease(note, written)
 
     def _known(self, note: LeaseNote) -> HeldLease | None:
@@ -173,15 +217,23 @@ class Lease:
     `hydro_core.machine.locks`.
     """
 
-    def __init__(self, file: LeaseFile, owner: str, has_ended: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        file: LeaseFile,
+        owner: str,
+        has_ended: Callable[[str], bool],
+        committed: Callable[[], int | None] = lambda: None,
+    ) -> None:
         """Sends no request yet.
 
         Args:
             file: the file of the lease.
             owner: the name of this process.
             has_ended: True for a process that is known to have ended.
+            committed: as for `LeaseFile.take`.
         """
         self._file, self._owner, self._has_ended = file, owner, has_ended
+        self._committed = committed
         self._by = uuid.uuid4().hex
         self._held: HeldLease | None = None
         self._guard = threading.Lock()
@@ -215,7 +267,7 @@ class Lease:
         """Takes the right, unless another process has it; `says` is content for messages."""
         since = datetime.now(UTC).isoformat(timespec="seconds")
         wanted = LeaseNote(0, self._owner, 0.0, False, {"since": since, **says}, self._by)
-        found = self._file.take(wanted, self._has_ended)
+        found = self._file.take(wanted, self._has_ended, self._committed)
         if found is None:
             return False
         self._held, self.doubtful = found
@@ -255,7 +307,7 @@ class Lease:
         note = self._file.look()
         if note is None or self._file.is_free(note, self._has_ended):
             return {}
-        return {"process": note.owner, **note.says}
+        return {"process": note.owner, **note.says} if note.is_readable else {}
 
     def _keep(self, stop: threading.Event) -> None:
         while not stop.wait(self._file.seconds / 3):

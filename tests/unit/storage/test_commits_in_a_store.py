@@ -301,6 +301,85 @@ def test_who_has_lost_the_lease_commits_nothing(server: StoreServer, refused: Re
     assert [commit.sequence for commit in Ledger(place).commits()] == [0, 1]
 
 
+def lost_note(file: LeaseFile) -> None:
+    file.store.delete([file.name])
+
+
+def damaged_note(file: LeaseFile) -> None:
+    file.store.write(file.name, b"no note")
+
+
+@pytest.mark.parametrize("damage", [lost_note, damaged_note])
+def test_who_has_lost_the_note_of_its_lease_commits_nothing(
+    server: StoreServer,
+    damage: Callable[[LeaseFile], None],
+    refused: Refused,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    place = server.at(f"pipelines/{damage.__name__}")
+    first, second = Small(place), Small(place)
+    for tick in range(3):
+        first.tick(tick)
+    first.lock.acquire()
+    # It looked at the ledger before the lease was lost.
+    assert second.ledger.refresh() == first.ledger.refresh()
+    damage(LeaseFile(place.store, f"{place.key}/{LOCK_FILE}"))
+    if damage is damaged_note:
+        with refused(TransientError, "state"):
+            second.lock.acquire()
+    with monkeypatch.context() as later:
+        # As it is after the time of the lease.
+        if damage is damaged_note:
+            later.setattr(LeaseFile, "is_free", lambda *_: True)
+        second.tick(3)
+    assert second.contents == expected(4)
+    last = second.ledger.last
+    assert last is not None
+    late = replace(last, sequence=last.sequence + 1, first=4, last=4)
+    with refused(TransientError, "state"):
+        first.ledger.append(late)
+    # Nor does it help to look again.
+    first.ledger.refresh()
+    with refused(TransientError, "state"):
+        first.ledger.append(late)
+    first.lock.release()
+    second.tick(4)
+    assert second.contents == expected(5)
+
+
+def test_a_number_that_was_set_back_holds_up_one_commit(
+    server: StoreServer, refused: Refused
+) -> None:
+    place = server.at("pipelines/set_back")
+    small = Small(place)
+    for tick in range(3):
+        small.tick(tick)
+    file = LeaseFile(place.store, f"{place.key}/{LOCK_FILE}")
+    note = file.look()
+    assert note is not None
+    file.store.write(file.name, replace(note, number=0).encoded())
+    with refused(TransientError, "state"):
+        small.tick(3)
+    small.tick(3)
+    assert small.contents == expected(4)
+
+
+def test_who_looked_long_ago_takes_over(server: StoreServer, refused: Refused) -> None:
+    """The fence is written to the ledger as it is, not as it was looked at."""
+    place = server.at("pipelines/stale")
+    first, second = Small(place), Small(place)
+    first.tick(0)
+    assert second.next == 1
+    first.tick(1)
+    first.lock.acquire()
+    run_out(server, place)
+    second.tick(2)
+    assert second.contents == expected(3)
+    # A lesser number is not written.
+    with refused(TransientError, "state"):
+        first.ledger.fence(1)
+
+
 def test_a_commit_that_was_not_answered_cannot_come_late(server: StoreServer) -> None:
     place = server.at("pipelines/late")
     small = Small(place)

@@ -7,7 +7,9 @@ journal that has its number: a commit counts if no greater number was ever writt
 from __future__ import annotations
 
 import itertools
+import json
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -16,7 +18,7 @@ import pytest
 from obstore.store import MemoryStore
 
 from hydro_core.errors import Diagnostic, InfrastructureError
-from hydro_core.storage.lease import Lease, LeaseFile, LeaseNote
+from hydro_core.storage.lease import SECONDS, Lease, LeaseFile, LeaseNote
 from hydro_core.storage.store import FileStore
 from tests.support.store_server import StoreServer
 
@@ -297,10 +299,58 @@ def test_what_took_it_and_was_not_told_may_take_it_again() -> None:
     lease.release()
 
 
-def test_a_note_that_nobody_can_read_is_one_that_ran_out() -> None:
+UNREADABLE = [
+    b"no note",
+    b"",
+    b"[1]",
+    b"{}",
+    b'{"number": "5", "owner": "a:1", "until": 1, "in_doubt": false, "says": {}, "by": ""}',
+]
+
+
+@pytest.mark.parametrize("content", UNREADABLE, ids=bytes.decode)
+def test_a_note_that_nobody_can_read_lasts_as_long_as_a_lease(content: bytes) -> None:
     store = memory()
-    store.write(NAME, b"no note")
-    lease = Lease(LeaseFile(store, NAME), "a:1", nobody)
-    assert lease.take()
-    assert lease.doubtful
-    lease.release()
+    store.write(NAME, content)
+    lease = Lease(LeaseFile(store, NAME), "a:1", lambda _: True, lambda: 5)
+    assert not lease.take()
+    assert (lease.is_held, dict(lease.holder())) == (True, {})
+    later = LeaseFile(store, NAME, lambda: time.time() + SECONDS + 1)
+    late = Lease(later, "a:1", nobody, lambda: 5)
+    assert late.take()
+    # Its owner may have had any number since the last commit.
+    assert late.doubtful
+    assert (late.number or 0) > 5 + 1_000
+    late.release()
+
+
+def test_fields_of_a_later_release_are_ignored(file: LeaseFile) -> None:
+    until = time.time() + 60
+    note = LeaseNote(5, "a:1", until, False, {"work": "x"}, "one")
+    told = {**json.loads(note.encoded()), "colour": "red"}
+    file.store.write(NAME, json.dumps(told).encode())
+    assert file.look() == note
+    assert not Lease(file, "b:2", nobody).take()
+    second = Lease(file, "b:2", lambda owner: owner == "a:1")
+    assert second.take()
+    assert (second.number, second.doubtful) == (6, True)
+    second.release()
+
+
+def test_after_a_lost_file_the_number_is_greater_than_any_before(file: LeaseFile) -> None:
+    first = Lease(file, "a:1", nobody, lambda: None)
+    assert first.take()
+    assert (first.number, first.doubtful) == (1, False)
+    file.store.delete([NAME])
+    second = Lease(file, "b:2", nobody, lambda: 5)
+    assert second.take()
+    assert second.doubtful
+    # Its owner may have had any number since the last commit.
+    assert (second.number or 0) > 5 + 1_000
+    assert not first.is_kept()
+    second.release()
+    # The doubt stays, and a commit since then may have a greater number.
+    third = Lease(file, "c:3", nobody, lambda: 1 << 40)
+    assert third.take()
+    assert (third.number, third.doubtful) == ((1 << 40) + 1, True)
+    third.release()

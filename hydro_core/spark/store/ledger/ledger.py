@@ -86,7 +86,7 @@ class Ledger:
     @cached_property
     def lock(self) -> WriterLock:
         """The right to write to the pipeline."""
-        return WriterLock(self.directory, self.fence)
+        return WriterLock(self.directory, self.fence, self._number)
 
     @property
     def exists(self) -> bool:
@@ -141,18 +141,33 @@ class Ledger:
         numbers = [Transaction(APPLICATION, commits[-1].sequence), *right]
         write_table(place, as_rows(commits, LEDGER_SCHEMA), LEDGER, often, numbers)
 
+    def _number(self) -> int | None:
+        """The number of the writer that committed last, 0 where none had one; None without a
+        ledger.
+        """
+        self._refreshed()
+        return None if self._table is None else self._table.transaction_version(WRITER) or 0
+
     def fence(self, number: int) -> None:
-        """Sees to it that nobody commits any more who has a lesser number."""
-        table = self._open()
-        if table is None:
+        """Sees to it that nobody commits any more who has a lesser number.
+
+        Raises:
+            TransientError: somebody has a greater one (code `state`).
+        """
+        known, table = self._number(), self._table
+        if known is None or table is None:
             return
+        if known > number:
+            raise overtaken(self.directory)
+        properties = CommitProperties(app_transactions=[Transaction(WRITER, number)])
         try:
             table.create_write_transaction(
-                [],
-                "append",
-                table.schema(),
-                commit_properties=CommitProperties(app_transactions=[Transaction(WRITER, number)]),
+                [], "append", table.schema(), commit_properties=properties
             )
+        except CommitFailedError as error:
+            # It is there, if only the answer got lost; if not, who had the right before was first.
+            if self._number() != number:
+                raise overtaken(self.directory) from error
         except DeltaError as error:
             raise _unreadable(self._path, error) from error
         self._table = None
@@ -252,7 +267,7 @@ class Ledger:
             if self.lock.number is not None:  # it was read before another began
                 raise self._overtaken(commit)
             raise AssertionError(f"commit {commit.sequence} where {expected} is next")
-        right = _right(table, self.lock.number, self._overtaken(commit))
+        right = self._right(table, commit)
         # The row before has been seen; one of another writer since then conflicts.
         properties = CommitProperties(
             app_transactions=[Transaction(APPLICATION, commit.sequence), *right],
@@ -275,6 +290,19 @@ class Ledger:
         self._compact(table)
         self._newest = self._newest_of(table)
         self._appended(commit)
+
+    def _right(self, table: DeltaTable, commit: Commit) -> list[Transaction]:
+        """By what a commit in a store is known to be of whoever has the right to it: it conflicts
+        with whatever another has written since the table was read.
+        """
+        number = self.lock.number
+        if number is None:
+            return []
+        if (table.transaction_version(WRITER) or 0) > number:
+            # If the lease is this one's all the same, its next owner gets a greater number.
+            self.lock.doubts()
+            raise self._overtaken(commit)
+        return [Transaction(WRITER, number)]
 
     def _overtaken(self, commit: Commit) -> TransientError:
         return overtaken(self.directory, f"ticks {commit.first} to {commit.last} ran")
@@ -343,18 +371,6 @@ class Ledger:
             except (OSError, pa.ArrowException) as error:
                 raise _unreadable(self._path, error) from error
         return [of_record(Commit, row) for row in rows]
-
-
-def _right(table: DeltaTable, number: int | None, taken_over: TransientError) -> list[Transaction]:
-    """By what a commit in a store is known to be of whoever has the right to it: it conflicts with
-    whatever another has written since the table was read.
-    """
-    if number is None:
-        return []
-    known = table.transaction_version(WRITER)
-    if known is not None and known > number:
-        raise taken_over
-    return [Transaction(WRITER, number)]
 
 
 def state_error(message: str, help: str) -> DataError:  # noqa: A002

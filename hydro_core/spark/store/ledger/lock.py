@@ -23,10 +23,17 @@ _WORK = "work"
 class WriterLock:
     """The right to write to one pipeline directory; re-entrant within one object."""
 
-    def __init__(self, directory: DataPlace, fence: Callable[[int], None] = lambda _: None) -> None:
-        """`fence` sees to it that who had a lesser number commits nothing any more."""
+    def __init__(
+        self,
+        directory: DataPlace,
+        fence: Callable[[int], None] | None = None,
+        committed: Callable[[], int | None] = lambda: None,
+    ) -> None:
+        """`fence` sees to it that who had a lesser number commits nothing any more; without it that
+        is left to the next owner. `committed` gives the greatest number by which anybody committed.
+        """
         self._directory = directory
-        self._lock = lock_at(directory / LOCK_FILE)
+        self._lock = lock_at(directory / LOCK_FILE, committed)
         self._fence = fence
         self._depth = 0
         self._in_doubt = False
@@ -118,7 +125,7 @@ class WriterLock:
         self._in_doubt = False
 
     def _settle(self, lease: Lease) -> None:
-        if not lease.doubtful or lease.number is None:
+        if self._fence is None or not lease.doubtful or lease.number is None:
             return
         try:
             self._fence(lease.number)
